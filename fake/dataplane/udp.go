@@ -1,0 +1,181 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// udpSocket forwards datagrams. Those of one client are a flow: they go to one
+// endpoint while it is meant, and its answers come back from the gateway's port.
+type udpSocket struct {
+	plane *DataPlane
+	conn  *net.UDPConn
+	addr  netip.AddrPort
+	port  atomic.Pointer[port]
+
+	mu      sync.Mutex
+	flows   map[netip.AddrPort]*flow
+	open    map[*flow]bool // also those that a newer one replaced, until they are quiet
+	readers sync.WaitGroup
+	loop    sync.WaitGroup
+}
+
+// flow is one client's way to an endpoint.
+type flow struct {
+	conn *net.UDPConn
+	link *link
+	last atomic.Int64 // Unix nanoseconds of the last datagram either way
+}
+
+func (d *DataPlane) newUDPSocket(conn *net.UDPConn, p *port) *udpSocket {
+	s := &udpSocket{plane: d, conn: conn, addr: addrPortOf(conn.LocalAddr()), flows: map[netip.AddrPort]*flow{}, open: map[*flow]bool{}}
+	s.port.Store(p)
+	s.loop.Go(s.receive)
+	return s
+}
+
+func (s *udpSocket) program(p *port) { s.port.Store(p) }
+
+func (s *udpSocket) bound() Bound {
+	p := s.port.Load()
+	return Bound{Owner: p.gateway.owner, Port: p.number, Protocol: p.protocol, Addr: s.addr}
+}
+
+// maxDatagram is the largest payload of UDP over IPv4, in bytes.
+const maxDatagram = 65507
+
+func (s *udpSocket) receive() {
+	buffer := make([]byte, maxDatagram)
+	for {
+		n, client, err := s.conn.ReadFromUDPAddrPort(buffer)
+		if errors.Is(err, net.ErrClosed) || isTimeout(err) { // closed, or draining
+			return
+		}
+		if err != nil {
+			continue // an ICMP error of an earlier answer
+		}
+		if f := s.flow(client); f != nil {
+			f.last.Store(time.Now().UnixNano())
+			_, _ = f.conn.Write(buffer[:n]) // lost datagrams are UDP's own business
+		}
+	}
+}
+
+// flow is the client's flow, or a new one when it has none or its endpoint takes
+// no traffic any more.
+func (s *udpSocket) flow(client netip.AddrPort) *flow {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.port.Load()
+	if f, ok := s.flows[client]; ok && p.forward.has(f.link) {
+		return f
+	}
+	if len(s.open) >= s.plane.config.Limits.Flows {
+		s.plane.tallies.fail(FailedFlows)
+		return nil
+	}
+	f := s.newFlow(p.forward.choose(), client)
+	if f == nil {
+		s.plane.tallies.fail(FailedStream)
+		return nil
+	}
+	s.flows[client], s.open[f] = f, true
+	s.readers.Go(func() { s.answer(f, client) })
+	return f
+}
+
+// has says whether a link is part of what the forward now means.
+func (f *forward) has(l *link) bool {
+	if f == nil {
+		return false
+	}
+	return slices.ContainsFunc(f.backends, func(b *backend) bool {
+		return b.pool != nil && slices.Contains(b.pool.links, l)
+	})
+}
+
+func (s *udpSocket) newFlow(b *backend, client netip.AddrPort) *flow {
+	if b == nil || b.pool == nil || b.pool.broken != nil {
+		return nil
+	}
+	l := b.pool.choose(client.Addr(), nil)
+	if l == nil || l.dial.tls != nil { // there is no DTLS: never plain text instead
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.plane.config.Limits.ConnectTime)
+	defer cancel()
+	conn, err := l.dial.connect(ctx, "udp")
+	if err != nil {
+		l.failed()
+		return nil
+	}
+	l.begin()
+	b.streams.Add(1)
+	return &flow{conn: conn.(*net.UDPConn), link: l}
+}
+
+// answer returns the endpoint's datagrams until the flow is quiet both ways.
+func (s *udpSocket) answer(f *flow, client netip.AddrPort) {
+	defer s.close(f, client)
+	buffer := make([]byte, maxDatagram)
+	idle := s.plane.config.Limits.FlowIdle
+	f.last.Store(time.Now().UnixNano())
+	for {
+		_ = f.conn.SetReadDeadline(time.Unix(0, f.last.Load()).Add(idle))
+		n, err := f.conn.Read(buffer)
+		switch {
+		case err == nil:
+			f.last.Store(time.Now().UnixNano())
+			_, _ = s.conn.WriteToUDPAddrPort(buffer[:n], client)
+		case isTimeout(err) && time.Since(time.Unix(0, f.last.Load())) < idle:
+		default: // quiet, refused by the endpoint, or closed
+			return
+		}
+	}
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+func (s *udpSocket) close(f *flow, client netip.AddrPort) {
+	_ = f.conn.Close()
+	f.link.end()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, f)
+	if s.flows[client] == f {
+		delete(s.flows, client)
+	}
+}
+
+// drain stops reading from clients and gives endpoints a moment to answer what
+// was sent to them: a datagram has no end to wait for.
+func (s *udpSocket) drain(ctx context.Context) {
+	_ = s.conn.SetReadDeadline(time.Unix(1, 0))
+	s.awaitAnswers(ctx)
+	_ = s.conn.Close()
+	s.loop.Wait()
+	s.mu.Lock()
+	for f := range s.open {
+		_ = f.conn.Close()
+	}
+	s.mu.Unlock()
+	s.readers.Wait()
+}
+
+func (s *udpSocket) awaitAnswers(ctx context.Context) {
+	s.mu.Lock()
+	none := len(s.open) == 0
+	s.mu.Unlock()
+	if !none {
+		pause(ctx, lingerTime)
+	}
+}
