@@ -1,0 +1,96 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// GatewayPlan shows what would be done for the Gateway of its own name and
+// namespace whose parameters say apply: Approve or PlanOnly, and takes the
+// approval. The controller creates it and writes its status; only people write
+// its spec. So the right to update gatewayplans, without the status, is the right
+// to approve, and nothing else needs it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:categories=gatehouse,shortName=gwplan
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name="Add",type=integer,JSONPath=`.status.plan.add`
+// +kubebuilder:printcolumn:name="Change",type=integer,JSONPath=`.status.plan.change`
+// +kubebuilder:printcolumn:name="Destroy",type=integer,JSONPath=`.status.plan.destroy`
+// +kubebuilder:printcolumn:name="Approved",type=string,JSONPath=`.status.conditions[?(@.type=="Approved")].status`
+// +kubebuilder:printcolumn:name="Hash",type=string,JSONPath=`.status.plan.hash`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type GatewayPlan struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is the approval.
+	// +optional
+	Spec GatewayPlanSpec `json:"spec,omitzero"`
+
+	// Status is the plan.
+	// +optional
+	Status GatewayPlanStatus `json:"status,omitzero"`
+}
+
+// GatewayPlanSpec is what a person decides.
+type GatewayPlanSpec struct {
+	// Approve is the status.plan.hash that was read and agreed to. A plan that has
+	// changed since has another hash and stays unapproved.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
+	Approve string `json:"approve,omitempty"`
+}
+
+// GatewayPlanStatus is what the controller would do.
+type GatewayPlanStatus struct {
+	// ObservedGeneration is that of the Gateway which the plan is for.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions are Approved and Applied.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Plan is unset when nothing waits.
+	// +optional
+	Plan *PlanSummary `json:"plan,omitempty"`
+}
+
+// PlanSummary is a plan as a person reads it. It holds no secret.
+type PlanSummary struct {
+	// Hash identifies the plan: SHA-256 of its canonical form, in hex. Equal plans
+	// have equal hashes.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
+	Hash string `json:"hash"`
+
+	// Add, Change and Destroy count the steps.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Add int32 `json:"add"`
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Change int32 `json:"change"`
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Destroy int32 `json:"destroy"`
+
+	// Text is the plan as the command line prints it. One that is too long ends
+	// with a line that says how many steps are left out; the hash covers them.
+	// +required
+	// +kubebuilder:validation:MaxLength=65536
+	Text string `json:"text"`
+}
+
+// GatewayPlanList is a list of GatewayPlans.
+//
+// +kubebuilder:object:root=true
+type GatewayPlanList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []GatewayPlan `json:"items"`
+}
