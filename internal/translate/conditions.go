@@ -1,0 +1,34 @@
+package translate
+
+// The condition types of findings and statuses. Those of Gateway API are spelt
+// alike on all its kinds.
+const (
+	condAccepted     = "Accepted"
+	condProgrammed   = "Programmed"
+	condResolvedRefs = "ResolvedRefs"
+	condConflicted   = "Conflicted"
+	condOverlapping  = "OverlappingTLSConfig"
+	condPartial      = "PartiallyInvalid"
+	condInsecure     = "InsecureFrontendValidationMode"
+	condVersion      = "SupportedVersion"
+
+	// CondInSync says on a Gateway whether the cloud is as it should be.
+	CondInSync = "gatehouse.dev/InSync"
+	// CondBackendTLS says on a route's parent how its backend hops are protected.
+	CondBackendTLS = "gatehouse.dev/BackendTLS"
+)
+
+// Reasons that several kinds share, and those that are ours.
+const (
+	reasonRefNotPermitted  = "RefNotPermitted"
+	reasonUnsupportedValue = "UnsupportedValue"
+	reasonInvalid          = "Invalid"
+	reasonPending          = "Pending"
+
+	reasonInvalidBackend    = "InvalidBackend"
+	reasonInvalidBackendTLS = "InvalidBackendTLS"
+	reasonBelowMinimum      = "BelowMinimum"
+	reasonEndpointsRefused  = "EndpointsRefused"
+	reasonProtected         = "Protected"
+	reasonNotMeshed         = "NotMeshed"
+)

@@ -1,0 +1,205 @@
+package translate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	gwxv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
+
+	"gatehouse.dev/api/v1alpha1"
+	"gatehouse.dev/lbmodel"
+)
+
+// reach is which endpoint addresses a gateway may send traffic to. Gateways of
+// different reach see different endpoints of one Service, so it is part of a
+// pool's group.
+type reach struct {
+	loopback bool // addresses of the gateway's own machine
+	foreign  bool // addresses that no Pod of the namespace has
+}
+
+func (r reach) suffix() (out string) {
+	if r.foreign {
+		out += "+foreign"
+	}
+	if r.loopback {
+		out += "+loopback"
+	}
+	return out
+}
+
+func (t *translation) reach() reach {
+	return reach{loopback: t.loopback, foreign: t.params.ForeignEndpoints == v1alpha1.ForeignAllow}
+}
+
+func (x *Index) loopbackAllowed(c class) bool {
+	return x.options.AllowLoopback != nil && x.options.AllowLoopback(c.provider, c.settings)
+}
+
+// endpointSet is what a group has at the moment, and what it may not have.
+type endpointSet struct {
+	endpoints []lbmodel.Endpoint // nil is unknown
+	refused   []refusal
+}
+
+type refusal struct{ address, rule string }
+
+// groupRef is a Pool.Group taken apart.
+type groupRef struct {
+	key  Key
+	port int32
+	udp  bool
+	reach
+}
+
+// isXBackend is how a group tells an XBackend from a Service, whose name has no
+// dot in it.
+const isXBackend = "xbackend."
+
+// String is the group: namespace/name:port, and what sets it apart.
+func (g groupRef) String() string {
+	name := g.key.Name
+	if g.key.Kind == KindXBackend {
+		name = isXBackend + name
+	}
+	out := g.key.Namespace + "/" + name + ":" + strconv.Itoa(int(g.port))
+	if g.udp {
+		out += "+udp"
+	}
+	return out + g.reach.suffix()
+}
+
+// parseGroup reads what groupRef.String wrote.
+func parseGroup(group string) (g groupRef, ok bool) {
+	base, suffix, _ := strings.Cut(group, "+")
+	for word := range strings.SplitSeq(suffix, "+") {
+		g.udp = g.udp || word == "udp"
+		g.foreign = g.foreign || word == "foreign"
+		g.loopback = g.loopback || word == "loopback"
+	}
+	namespace, rest, ok := strings.Cut(base, "/")
+	colon := strings.LastIndexByte(rest, ':')
+	if !ok || colon < 0 {
+		return g, false
+	}
+	port, err := strconv.Atoi(rest[colon+1:])
+	g.port = int32(port)
+	g.key = Key{KindService, namespace, rest[:colon]}
+	if name, is := strings.CutPrefix(rest[:colon], isXBackend); is {
+		g.key.Kind, g.key.Name = KindXBackend, name
+	}
+	return g, err == nil
+}
+
+// group is the shared set of endpoints that a use of a backend reaches.
+func (t *translation) group(u backendUse, key Key, port int32) groupRef {
+	return groupRef{key: key, port: port, udp: u.from.kind == KindUDPRoute, reach: t.reach()}
+}
+
+// ServiceKey is the Service that an EndpointSlice belongs to.
+func ServiceKey(s *discoveryv1.EndpointSlice) Key {
+	return Key{KindService, s.Namespace, s.Labels[discoveryv1.LabelServiceName]}
+}
+
+// PoolsOf is the fast path of an endpoint change: the pools of one gateway whose
+// endpoints come from the given Service (or XBackend), with the endpoints that
+// this index has. Each equals the pool of that name in x.Gateway of the gateway,
+// given that nothing but endpoints changed since before was made
+// ([Change.EndpointsOnly]). The findings are those about refused endpoints.
+func (x *Index) PoolsOf(backend Key, before Result) (pools []lbmodel.Pool, findings []lbmodel.Finding) {
+	sets, f := map[string]endpointSet{}, finder{x: x}
+	for _, p := range before.Gateway.Pools {
+		g, ok := parseGroup(p.Group)
+		if !ok || g.key != backend {
+			continue
+		}
+		if _, done := sets[p.Group]; !done {
+			sets[p.Group] = f.endpoints(g)
+		}
+		p.Endpoints = sets[p.Group].endpoints
+		pools = append(pools, p)
+	}
+	gateway := Key{KindGateway, before.Gateway.Owner.Namespace, before.Gateway.Owner.Name}
+	return pools, refusedFindings(before.routes, sets, gateway)
+}
+
+// endpointSet finds a group's endpoints, once.
+func (t *translation) endpointSet(group string) endpointSet {
+	set, ok := t.endpoints[group]
+	if !ok {
+		if g, known := parseGroup(group); known {
+			set = t.finder.endpoints(g)
+		}
+		t.endpoints[group] = set
+	}
+	return set
+}
+
+func (f *finder) begin(g groupRef) { f.group, f.found, f.refused = g, f.found[:0], nil }
+
+// endpoints are those of one group.
+func (f *finder) endpoints(g groupRef) endpointSet {
+	f.begin(g)
+	if g.key.Kind == KindService {
+		svc, ok := lookup[*corev1.Service](f.x, KindService, g.key.Namespace, g.key.Name)
+		if !ok {
+			return endpointSet{}
+		}
+		port := g.servicePort(svc)
+		if port == nil {
+			return endpointSet{}
+		}
+		return f.serviceEndpoints(svc, port)
+	}
+	b, ok := lookup[*gwxv1alpha1.XBackend](f.x, KindXBackend, g.key.Namespace, g.key.Name)
+	switch {
+	case !ok:
+		return endpointSet{}
+	case b.Spec.ExternalHostname != nil:
+		name := strings.ToLower(string(b.Spec.ExternalHostname.Hostname))
+		return endpointSet{endpoints: []lbmodel.Endpoint{{FQDN: name, Port: g.port, Ready: true, Serving: true}}}
+	default:
+		return f.selectedEndpoints(b)
+	}
+}
+
+// refusedFindings says of every route which of its backends has endpoints that
+// are not sent to.
+func refusedFindings(routes []*routeState, sets map[string]endpointSet, gateway Key) (out []lbmodel.Finding) {
+	for _, s := range routes {
+		for _, h := range s.hops {
+			set := sets[h.group]
+			if h.pool == "" || len(set.refused) == 0 {
+				continue
+			}
+			out = append(out, lbmodel.Finding{
+				About: h.at.source(), Parent: gateway.source(""), Condition: condResolvedRefs, Reason: reasonEndpointsRefused,
+				Detail: set.describe(h.to), Code: lbmodel.CodeInvalid,
+			})
+		}
+	}
+	return out
+}
+
+func (t *translation) findRefusedEndpoints() {
+	t.findings = append(t.findings, refusedFindings(t.routes, t.endpoints, t.key)...)
+}
+
+// ruleForeign is why an address of nobody is refused.
+const ruleForeign = "no Pod's address in this namespace (allow it with GatewayParameters spec.foreignEndpoints: Allow)"
+
+// describe tells the first few refusals and the way out of each kind.
+func (s endpointSet) describe(backend string) string {
+	const few = 3
+	var told []string
+	for _, r := range s.refused[:min(few, len(s.refused))] {
+		told = append(told, r.address+" is "+r.rule)
+	}
+	if more := len(s.refused) - few; more > 0 {
+		told = append(told, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("%d of %d endpoints of %s are not sent to: %s", len(s.refused), len(s.refused)+len(s.endpoints), backend, strings.Join(told, ", "))
+}

@@ -1,0 +1,136 @@
+package translate
+
+import (
+	"iter"
+	"slices"
+
+	certv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+	gwxv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
+
+	"gatehouse.dev/api/v1alpha1"
+)
+
+// KeyOf is the key of an object of a Snapshot. ok is false for any other type.
+func KeyOf(obj any) (key Key, ok bool) {
+	kind := kindOf(obj)
+	if s, is := obj.(*Secret); is {
+		return Key{kind, s.Namespace, s.Name}, true
+	}
+	meta, is := obj.(metav1.Object)
+	if !is || kind == "" {
+		return Key{}, false
+	}
+	return Key{kind, meta.GetNamespace(), meta.GetName()}, true
+}
+
+// kindOf is a table: one line for each kind of a Snapshot.
+func kindOf(obj any) string {
+	switch obj.(type) {
+	case *gwv1.GatewayClass:
+		return KindGatewayClass
+	case *v1alpha1.GatewayParameters:
+		return KindParameters
+	case *gwv1.Gateway:
+		return KindGateway
+	case *gwv1.ListenerSet:
+		return KindListenerSet
+	case *gwv1.HTTPRoute:
+		return KindHTTPRoute
+	case *gwv1.GRPCRoute:
+		return KindGRPCRoute
+	case *gwv1.TLSRoute:
+		return KindTLSRoute
+	case *gwv1.TCPRoute:
+		return KindTCPRoute
+	case *gwv1.UDPRoute:
+		return KindUDPRoute
+	case *gwv1.ReferenceGrant:
+		return KindReferenceGrant
+	case *gwv1.BackendTLSPolicy:
+		return KindBackendTLSPolicy
+	case *gwxv1alpha1.XBackend:
+		return KindXBackend
+	case *corev1.Namespace:
+		return KindNamespace
+	case *corev1.Service:
+		return KindService
+	case *discoveryv1.EndpointSlice:
+		return KindEndpointSlice
+	case *corev1.Pod:
+		return KindPod
+	case *corev1.Node:
+		return KindNode
+	case *corev1.ConfigMap:
+		return KindConfigMap
+	case *Secret:
+		return KindSecret
+	case *certv1.ClusterTrustBundle:
+		return KindTrustBundle
+	default:
+		return ""
+	}
+}
+
+// objects yields everything in the snapshot.
+func (s Snapshot) objects() iter.Seq[any] {
+	return func(yield func(any) bool) {
+		_ = each(s.GatewayClasses, yield) && each(s.Parameters, yield) && each(s.Gateways, yield) &&
+			each(s.ListenerSets, yield) && each(s.HTTPRoutes, yield) && each(s.GRPCRoutes, yield) &&
+			each(s.TLSRoutes, yield) && each(s.TCPRoutes, yield) && each(s.UDPRoutes, yield) &&
+			each(s.ReferenceGrants, yield) && each(s.BackendTLSPolicies, yield) && each(s.Backends, yield) &&
+			each(s.Namespaces, yield) && each(s.Services, yield) && each(s.EndpointSlices, yield) &&
+			each(s.Pods, yield) && each(s.Nodes, yield) && each(s.ConfigMaps, yield) &&
+			each(s.Secrets, yield) && each(s.TrustBundles, yield)
+	}
+}
+
+func each[T any](list []T, yield func(any) bool) bool {
+	for _, v := range list {
+		if !yield(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// lookup finds an object by its kind's type.
+func lookup[T any](x *Index, kind, namespace, name string) (obj T, ok bool) {
+	v, ok := x.objects.get(Key{kind, namespace, name})
+	if !ok {
+		return obj, false
+	}
+	obj, ok = v.(T)
+	return obj, ok
+}
+
+// partsOf finds the parts of one kind that an object has (the slices of a
+// Service, the sets of a Gateway), sorted by key. T is the kind's type.
+func partsOf[T any](x *Index, whole Key, kind string) []T {
+	type part struct {
+		key Key
+		obj T
+	}
+	var found []part
+	for k := range x.parts.of(whole) {
+		if k.Kind != kind {
+			continue
+		}
+		v, _ := x.objects.get(k)
+		if obj, ok := v.(T); ok {
+			found = append(found, part{k, obj})
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	slices.SortFunc(found, func(a, b part) int { return compareKeys(a.key, b.key) })
+	out := make([]T, len(found))
+	for i, p := range found {
+		out[i] = p.obj
+	}
+	return out
+}

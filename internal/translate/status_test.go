@@ -1,0 +1,195 @@
+package translate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"gatehouse.dev/lbmodel"
+)
+
+// TestConditionList holds what the API says about conditions that several
+// writers share.
+func TestConditionList(t *testing.T) {
+	early := metav1.Unix(1000, 0)
+	have := []metav1.Condition{
+		{Type: "acme.test/Odd", Status: "True", Reason: "Theirs", LastTransitionTime: early},
+		{Type: condAccepted, Status: "True", Reason: "Accepted", ObservedGeneration: 3, LastTransitionTime: early},
+		{Type: condPartial, Status: "True", Reason: "UnsupportedValue", ObservedGeneration: 3, LastTransitionTime: early},
+	}
+	cases := []struct {
+		name, why  string
+		generation int64
+		do         func(*conditionList)
+		want       string
+	}{
+		{"same status", "the time of transition stays, the generation moves", 4,
+			func(c *conditionList) { c.set(condAccepted, yes("Accepted", "")) }, "acme.test/Odd@0 t1000, Accepted=True@4 t1000, PartiallyInvalid@3 t1000"},
+		{"other status", "the time moves", 4,
+			func(c *conditionList) { c.set(condAccepted, no("Invalid", "")) }, "acme.test/Odd@0 t1000, Accepted=False@4 t2000, PartiallyInvalid@3 t1000"},
+		{"older copy", "observedGeneration is never lowered: our copy is the old one", 2,
+			func(c *conditionList) { c.set(condAccepted, no("Invalid", "")); c.remove(condPartial) }, "acme.test/Odd@0 t1000, Accepted=True@3 t1000, PartiallyInvalid@3 t1000"},
+		{"gone", "a condition of negative polarity exists while it is true", 3,
+			func(c *conditionList) { c.put(condPartial, verdict{}) }, "acme.test/Odd@0 t1000, Accepted=True@3 t1000"},
+		{"full", "eight are the most; foreign ones are not pushed out", 3,
+			func(c *conditionList) {
+				for i := range 9 {
+					c.set(fmt.Sprintf("X%d", i), yes("Y", ""))
+				}
+			}, "acme.test/Odd@0 t1000, Accepted=True@3 t1000, PartiallyInvalid@3 t1000, X0@3 t2000, X1@3 t2000, X2@3 t2000, X3@3 t2000, X4@3 t2000"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			list := newConditions(have, c.generation, metav1.Unix(2000, 0))
+			c.do(list)
+			want(t, c.why, conditionsText(list.list), c.want)
+		})
+	}
+}
+
+func conditionsText(list []metav1.Condition) string {
+	var out []string
+	for _, c := range list {
+		status := ""
+		if c.Type == condAccepted {
+			status = "=" + string(c.Status)
+		}
+		out = append(out, fmt.Sprintf("%s%s@%d t%d", c.Type, status, c.ObservedGeneration, c.LastTransitionTime.Unix()))
+	}
+	return strings.Join(out, ", ")
+}
+
+// TestOutcomes: what the cloud said becomes the conditions of the design's error
+// table, for the Gateway and for single listeners.
+func TestOutcomes(t *testing.T) {
+	x := indexOf(t, `
+kind: Gateway
+metadata: {name: edge, namespace: apps, generation: 1}
+spec:
+  gatewayClassName: offcluster
+  listeners: [{name: one, port: 80, protocol: HTTP}, {name: two, port: 81, protocol: HTTP}]
+`)
+	key := Key{KindGateway, "apps", "edge"}
+	address := []lbmodel.Address{{Type: lbmodel.AddressIP, Value: "192.0.2.1"}}
+	failed := func(section string, code lbmodel.Code) map[lbmodel.Source]error {
+		return map[lbmodel.Source]error{key.source(section): lbmodel.Errorf(code, "CreateX", lbmodel.ID{}, "%w", errors.New("limit 50 reached"))}
+	}
+	cases := []struct {
+		name, why         string
+		outcome           *Outcome
+		gateway, one, two string
+	}{
+		{"not applied", "no news about the cloud", nil, "", "", ""},
+		{"applied", "", &Outcome{Addresses: address}, "True/Programmed", "True/Programmed", "True/Programmed"},
+		{"converging", "", &Outcome{Addresses: address, Pending: true}, "False/Pending", "False/Pending", "False/Pending"},
+		{"no address", "", &Outcome{}, "False/AddressNotAssigned", "False/Pending", "False/Pending"},
+		{"one listener failed", "the other is served, and so is the Gateway", &Outcome{Addresses: address, Failed: failed("one", lbmodel.CodeQuota)},
+			"True/Programmed", "False/NoResources", "True/Programmed"},
+		{"quota", "", &Outcome{Addresses: address, Failed: failed("", lbmodel.CodeQuota)}, "False/NoResources", "False/Pending", "False/Pending"},
+		{"denied", "", &Outcome{Addresses: address, Failed: failed("", lbmodel.CodeDenied)}, "False/Denied", "False/Pending", "False/Pending"},
+		{"throttled", "a try again is no news", &Outcome{Addresses: address, Failed: failed("", lbmodel.CodeThrottled)}, "", "", ""},
+		{"refused address", "Restrict's finding", &Outcome{Findings: []lbmodel.Finding{{About: key.source(""), Condition: condAccepted, Reason: "UnsupportedAddress"}}},
+			"False/Invalid", "False/Invalid", "False/Invalid"},
+		{"refused listener", "Restrict's finding", &Outcome{Addresses: address, Findings: []lbmodel.Finding{{About: key.source("two"), Parent: key.source(""), Condition: condAccepted, Reason: "UnsupportedProtocol"}}},
+			"True/Programmed", "True/Programmed", "False/Invalid"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			outcomes := map[Key]Outcome{}
+			if c.outcome != nil {
+				outcomes[key] = *c.outcome
+			}
+			patches := Status(x, translateAll(t, x), outcomes, now())
+			i := slices.IndexFunc(patches, func(p Patch) bool { return p.Key == key })
+			s := patches[i].Status.(*gwv1.GatewayStatus)
+			want(t, c.why+" Gateway", condition(s.Conditions, condProgrammed), c.gateway)
+			want(t, c.why+" one", condition(s.Listeners[0].Conditions, condProgrammed), c.one)
+			want(t, c.why+" two", condition(s.Listeners[1].Conditions, condProgrammed), c.two)
+		})
+	}
+}
+
+// TestRestrictReachesStatus: what a provider cannot do, found by Restrict, is
+// told on the route and the policy; a route whose every rule is refused is not
+// accepted.
+func TestRestrictReachesStatus(t *testing.T) {
+	w := newWorld(t, strings.Replace(twoGateways, "rules: [{", "rules: [{matches: [{method: GET}], ", 1)+`---
+kind: BackendTLSPolicy
+metadata: {name: p, namespace: apps, generation: 1}
+spec: {targetRefs: [{group: "", kind: Service, name: a}], validation: {hostname: x.test, wellKnownCACertificates: System}}
+`)
+	results, outcomes := translateAll(t, w.x), map[Key]Outcome{}
+	weak := lbmodel.Features{Has: map[lbmodel.Feature]lbmodel.Support{lbmodel.FeatureHTTP: lbmodel.Yes, lbmodel.FeatureBackendTLSSNI: lbmodel.Yes}}
+	for key, r := range results {
+		_, findings := lbmodel.Restrict(r.Gateway, weak)
+		outcomes[key] = Outcome{Findings: findings, Addresses: []lbmodel.Address{{Type: lbmodel.AddressIP, Value: "192.0.2.1"}}}
+	}
+	w.write(Status(w.x, results, outcomes, now()))
+	parent := w.route("r").Status.Parents[1]
+	want(t, "route Accepted", condition(parent.Conditions, condAccepted), "False/UnsupportedValue")
+	g, _ := lookup[*gwv1.Gateway](w.x, KindGateway, "apps", "edge")
+	if n := g.Status.Listeners[0].AttachedRoutes; n != 0 {
+		t.Errorf("attachedRoutes is %d; a route that is not accepted does not count", n)
+	}
+	policy, _ := lookup[*gwv1.BackendTLSPolicy](w.x, KindBackendTLSPolicy, "apps", "p")
+	want(t, "policy BackendTLS", condition(policy.Status.Ancestors[0].Conditions, CondBackendTLS), "False/UnsupportedValue")
+}
+
+// TestSupportedFeatures: sorted as the API demands, no more than can be had, and
+// within the status's bound.
+func TestSupportedFeatures(t *testing.T) {
+	all := supportedFeatures(&class{everything: true})
+	if len(all) != len(advertised) || len(all) > 64 {
+		t.Errorf("%d features of %d; a status holds 64", len(all), len(advertised))
+	}
+	if !slices.IsSortedFunc(all, func(a, b gwv1.SupportedFeature) int { return strings.Compare(string(a.Name), string(b.Name)) }) {
+		t.Error("the features are not sorted")
+	}
+	weak := class{features: lbmodel.Features{Has: map[lbmodel.Feature]lbmodel.Support{lbmodel.FeatureTLSPassthrough: lbmodel.Yes}}}
+	var names []string
+	for _, f := range supportedFeatures(&weak) {
+		names = append(names, string(f.Name))
+	}
+	want(t, "features of a passthrough provider", strings.Join(names, " "), "Gateway GatewayRouteHostnameIntersectionPrecedence ListenerSet ReferenceGrant TLSRoute")
+}
+
+// TestPolicyIsFull: the seventeenth gateway finds no room in a policy's status,
+// so the policy cannot be implemented for it and its backend answers 500. Other
+// controllers' entries count and stay.
+func TestPolicyIsFull(t *testing.T) {
+	var text strings.Builder
+	parents := ""
+	for i := range 18 {
+		fmt.Fprintf(&text, "kind: Gateway\nmetadata: {name: g%02d, namespace: apps}\nspec: {gatewayClassName: offcluster, listeners: [{name: http, port: 80, protocol: HTTP}]}\n---\n", i)
+		parents += fmt.Sprintf("{name: g%02d}, ", i)
+	}
+	fmt.Fprintf(&text, `kind: HTTPRoute
+metadata: {name: r, namespace: apps}
+spec: {parentRefs: [%s], rules: [{backendRefs: [{name: a, port: 80}]}]}
+---
+kind: BackendTLSPolicy
+metadata: {name: p, namespace: apps}
+spec: {targetRefs: [{group: "", kind: Service, name: a}], validation: {hostname: x.test, wellKnownCACertificates: System}}
+status: {ancestors: [{ancestorRef: {name: theirs}, controllerName: acme.test/x, conditions: []}]}
+`, parents)
+	w := newWorld(t, text.String())
+	p, _ := lookup[*gwv1.BackendTLSPolicy](w.x, KindBackendTLSPolicy, "apps", "p")
+	if n := len(p.Status.Ancestors); n != maxAncestors || p.Status.Ancestors[0].ControllerName != "acme.test/x" {
+		t.Errorf("%d ancestors, the first of %s; want 16 and the other controller's first", n, p.Status.Ancestors[0].ControllerName)
+	}
+	protected := 0
+	for _, r := range translateAll(t, w.x) {
+		if r.Gateway.Listeners[0].Rules[0].Action.Forward.Backends[0].Fixed == nil {
+			protected++
+		}
+	}
+	if protected != 15 {
+		t.Errorf("%d gateways use the policy, want the 15 that its status has room for", protected)
+	}
+	want(t, "the sixteenth's route", condition(w.route("r").Status.Parents[15].Conditions, condResolvedRefs), "False/InvalidBackendTLS")
+}
