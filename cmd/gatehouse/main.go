@@ -1,0 +1,33 @@
+// Command gatehouse makes load balancers what Gateway API manifests ask for. This
+// package only chooses which providers there are; package cli is the command.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"gatehouse.dev/fake/local"
+	"gatehouse.dev/internal/cli"
+	"gatehouse.dev/internal/demo"
+)
+
+func main() {
+	os.Exit(run(local.Config{}))
+}
+
+// run is main with the embedded cloud as a test may want it.
+func run(embedded local.Config) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The first signal asks; with the handler gone, the second one ends at once.
+	context.AfterFunc(ctx, stop)
+	config := cli.Config{
+		Providers: []cli.Provider{fake(embedded)},
+		Extra:     []func(cli.Env) *cobra.Command{demo.Command},
+	}
+	return cli.Main(ctx, config, cli.StandardEnv(), os.Args[1:])
+}

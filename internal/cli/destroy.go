@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gatehouse.dev/internal/cli/term"
+	"gatehouse.dev/internal/reconcile"
+	"gatehouse.dev/internal/translate"
+	"gatehouse.dev/lbmodel"
+)
+
+type destroyRequest struct {
+	source
+	names []string
+	agree consent
+}
+
+func (a *app) destroy() *cobra.Command {
+	var r destroyRequest
+	cmd := &cobra.Command{
+		Use:   "destroy -f FILE|DIR|- | [Gateway/]NAMESPACE/NAME …",
+		Short: "Remove gateways and all that is theirs",
+		Long: `Removes the load balancers of the gateways in the files, or of those that are named.
+What other gateways share stays. It asks first; where nobody can be asked, it needs
+--agree. Gateways whose deletion policy is Retain or Protect are refused.`,
+		Example: "  gatehouse destroy -f examples/shop\n  gatehouse destroy edge/shop --agree",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.names = args
+			if (len(args) == 0) == (len(r.paths) == 0) {
+				return usagef("say what to destroy: files with -f, or names as namespace/name, and not both")
+			}
+			return a.runDestroy(cmd.Context(), r)
+		},
+	}
+	r.addTo(cmd)
+	addAgree(cmd, &r.agree)
+	return cmd
+}
+
+func (a *app) runDestroy(ctx context.Context, r destroyRequest) error {
+	return a.writing(ctx, "destroy", func(e *engine, where state) error {
+		all, err := a.doomed(ctx, e, r)
+		if err != nil {
+			return err
+		}
+		for _, d := range all {
+			if kept := e.record.kept(d.owner); kept != "" {
+				return fmt.Errorf("nothing was done: %s may not be destroyed, its deletion policy is %s; apply it with deletion: Delete first", d.owner, kept)
+			}
+			if err := e.loop.Drop(d.provider, d.owner); err != nil {
+				return err
+			}
+		}
+		pass, err := e.loop.Plan(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if err := a.confirmDestroy(pass, r.agree); err != nil {
+			return err
+		}
+		return a.conclude(e, where, conclusion{pass: a.carryOut(ctx, e, pass), format: format{value: "text"}})
+	})
+}
+
+func (a *app) confirmDestroy(pass reconcile.Pass, given consent) error {
+	if err := lbmodel.PrintPlan(a.out, pass.Plan(), a.planStyle()); err != nil {
+		return err
+	}
+	if pass.Empty() || bool(given) {
+		return nil
+	}
+	if !a.interactive() {
+		return errors.New("nothing was done: destroying needs agreement, and there is no terminal to ask on; --agree gives it")
+	}
+	yes, err := a.ask("Destroy all of this?")
+	if err == nil && !yes {
+		err = errors.New("nothing was done: you did not agree")
+	}
+	return err
+}
+
+type doomed struct {
+	provider string
+	owner    lbmodel.Owner
+}
+
+// doomed finds the owners among what is live in the clouds. The loop has no
+// objects, so that nothing is wanted.
+func (a *app) doomed(ctx context.Context, e *engine, r destroyRequest) ([]doomed, error) {
+	names, protected, err := a.namesToDestroy(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	if len(protected) > 0 {
+		return nil, fmt.Errorf("nothing was done: %s has a deletion policy that forbids it; apply it with deletion: Delete first", strings.Join(protected, ", "))
+	}
+	e.loop = reconcile.New(translate.New(translate.Snapshot{Cluster: a.flags.cluster}, a.translateOptions()), e.accounts)
+	live, err := e.loop.Strangers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []doomed
+	for _, name := range names {
+		found := false
+		for provider, owners := range live {
+			for _, owner := range owners {
+				if owner.Namespace+"/"+owner.Name == name {
+					out, found = append(out, doomed{provider, owner}), true
+				}
+			}
+		}
+		if !found {
+			a.err.Printf("%s Gateway %s has nothing in cluster %s.\n", a.err.Paint(term.Yellow, "!"), name, a.flags.cluster)
+		}
+	}
+	return out, nil
+}
+
+// namesToDestroy are namespace/name, from the command line or from files; and
+// those among the files' that their parameters protect.
+func (a *app) namesToDestroy(ctx context.Context, r destroyRequest) (names, protected []string, err error) {
+	if len(r.paths) == 0 {
+		for _, name := range r.names {
+			name = strings.TrimPrefix(name, "Gateway/")
+			if strings.Count(name, "/") != 1 {
+				return nil, nil, usagef("%q: want namespace/name", name)
+			}
+			names = append(names, name)
+		}
+		return names, nil, nil
+	}
+	all, err := a.read(ctx, r.source)
+	for _, g := range all {
+		name := g.Key.Namespace + "/" + g.Key.Name
+		names = append(names, name)
+		if slices.Contains([]lbmodel.Deletion{lbmodel.DeletionRetain, lbmodel.DeletionProtect}, g.Result.Gateway.Deletion) {
+			protected = append(protected, name)
+		}
+	}
+	return names, protected, err
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"gatehouse.dev/internal/manifest"
+	"gatehouse.dev/internal/reconcile"
+	"gatehouse.dev/internal/translate"
+	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/providers"
+)
+
+// engine is the loop of one command with the accounts it works on.
+type engine struct {
+	loop     *reconcile.Loop
+	accounts map[string]*providers.Account
+	backends map[string]Backend
+	keys     *liveKeys
+	record   record   // of the commands before
+	spared   []string // gateways that --prune would remove if somebody agreed
+}
+
+// liveKeys is a Keyring whose files may be read again.
+type liveKeys struct{ now atomic.Pointer[manifest.Keys] }
+
+func (k *liveKeys) keyring(ctx context.Context, id lbmodel.Identity) (tls.Certificate, error) {
+	keys := k.now.Load()
+	if keys == nil {
+		return tls.Certificate{}, lbmodel.Errorf(lbmodel.CodeUnresolved, "keyring", lbmodel.ID{Kind: "Identity", Name: id.Name}, "no files with keys were read")
+	}
+	return keys.Keyring()(ctx, id)
+}
+
+// open opens every provider's account.
+func (a *app) open(ctx context.Context, o Options) (*engine, error) {
+	e := &engine{accounts: map[string]*providers.Account{}, backends: map[string]Backend{}, keys: &liveKeys{}}
+	o.Cluster, o.Log, o.Keyring = a.flags.cluster, a.log, e.keys.keyring
+	dir := o.StateDir
+	for _, p := range a.config.Providers {
+		if dir != "" {
+			o.StateDir = state{dir}.provider(p.Name)
+		}
+		b, err := p.Open(ctx, o)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("opening provider %s: %w", p.Name, err), e.close())
+		}
+		e.backends[p.Name] = b
+		e.accounts[p.Name] = providers.NewAccount(providers.Config{
+			Provider: b.Provider, Cluster: o.Cluster, Name: p.Name, Log: a.log, Patience: b.Patience,
+		})
+	}
+	return e, nil
+}
+
+// take gives the engine its first files.
+func (e *engine) take(loaded *manifest.Loaded, o translate.Options) {
+	e.keys.now.Store(loaded.Keys)
+	e.loop = reconcile.New(translate.New(loaded.Snapshot, o), e.accounts)
+}
+
+func (e *engine) close() error {
+	var errs []error
+	for _, b := range e.backends {
+		if b.Close != nil {
+			errs = append(errs, b.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// gateways are those of some keys.
+func (e *engine) gateways(keys []translate.Key) []reconcile.Gateway {
+	var out []reconcile.Gateway
+	for _, key := range keys {
+		if g, ok := e.loop.Gateway(key); ok {
+			out = append(out, g)
+		}
+	}
+	return out
+}

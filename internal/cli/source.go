@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gatehouse.dev/internal/cli/term"
+	"gatehouse.dev/internal/cli/words"
+	"gatehouse.dev/internal/manifest"
+	"gatehouse.dev/internal/reconcile"
+	"gatehouse.dev/internal/translate"
+	"gatehouse.dev/lbmodel"
+)
+
+// controllerPrefix and a provider's name make a GatewayClass's controllerName.
+const controllerPrefix = "gatehouse.dev/"
+
+// source is where a command's manifests come from.
+type source struct {
+	paths     []string
+	namespace string
+	strict    bool
+	gateways  []string
+}
+
+func (s *source) addTo(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVarP(&s.paths, "filename", "f", nil, "file or folder of manifests, or - for standard input; may be repeated")
+	f.StringVarP(&s.namespace, "namespace", "n", "default", "namespace of objects that name none")
+	f.BoolVar(&s.strict, "strict", false, "refuse everything if one document is bad")
+}
+
+// onlyGateways lets a command look at some gateways only.
+func (s *source) onlyGateways(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVarP(&s.gateways, "gateway", "g", nil, "only this gateway, as namespace/name; may be repeated")
+}
+
+// load reads the files and tells on stderr what is wrong with them. What is bad
+// is left out; only what leaves nothing to use is an error.
+func (a *app) load(ctx context.Context, s source) (*manifest.Loaded, error) {
+	loaded, err := manifest.Load(ctx, a.manifestOptions(s))
+	if err != nil && !errors.Is(err, manifest.ErrRefused) {
+		return nil, err
+	}
+	a.printProblems(loaded)
+	if err != nil {
+		return nil, fmt.Errorf("nothing was done: --strict refuses all of it for %s", words.Count(len(loaded.Problems), "problem"))
+	}
+	return loaded, nil
+}
+
+func (a *app) manifestOptions(s source) manifest.Options {
+	o := manifest.Options{
+		Paths: s.paths, Stdin: a.env.In, Cluster: a.flags.cluster, DefaultNamespace: s.namespace, Schemas: &a.schemas,
+	}
+	if s.strict {
+		o.Strict = manifest.RefuseAll
+	}
+	return o
+}
+
+// printProblems says what is wrong with the files, and what was passed over.
+func (a *app) printProblems(l *manifest.Loaded) {
+	for _, p := range l.Problems {
+		a.printProblem("✗", term.Red, p)
+	}
+	for _, p := range l.Warnings {
+		a.printProblem("!", term.Yellow, p)
+	}
+	if len(l.Skipped) > 0 {
+		var kinds []string
+		for _, k := range l.Skipped {
+			kinds = append(kinds, fmt.Sprintf("%s (%d)", k.Kind, k.Count))
+		}
+		a.err.Printf("%s\n", a.err.Paint(term.Dim, "Passed over, not ours to read: "+strings.Join(kinds, ", ")))
+	}
+	if l.Incomplete {
+		a.err.Printf("%s\n\n", a.err.Paint(term.Yellow, "Something was left out, so nothing is removed for being absent."))
+	}
+}
+
+func (a *app) printProblem(mark string, paint term.Paint, p manifest.Problem) {
+	a.err.Printf("%s %s", a.err.Paint(paint, mark), a.err.Paint(term.Bold, p.Place.String()))
+	for _, part := range []string{p.Object.String(), p.Field} {
+		if part != "" {
+			a.err.Printf("  %s", part)
+		}
+	}
+	a.err.Println()
+	for _, line := range term.Wrap(p.Message, a.err.Width()-2) {
+		a.err.Printf("  %s\n", line)
+	}
+}
+
+// translateOptions say which classes are ours and what their providers can do.
+func (a *app) translateOptions() translate.Options {
+	o := translate.Options{Controllers: map[string]string{}}
+	for _, p := range a.config.Providers {
+		o.Controllers[controllerPrefix+p.Name] = p.Name
+	}
+	o.Offers = func(provider string, settings json.RawMessage) (lbmodel.Features, []lbmodel.Finding) {
+		if p, ok := a.provider(provider); ok {
+			return p.Compiler.Offers(settings)
+		}
+		return lbmodel.Features{}, nil
+	}
+	o.AllowLoopback = func(provider string, settings json.RawMessage) bool {
+		p, ok := a.provider(provider)
+		return ok && p.AllowLoopback != nil && p.AllowLoopback(settings)
+	}
+	return o
+}
+
+func (a *app) provider(name string) (Provider, bool) {
+	i := slices.IndexFunc(a.config.Providers, func(p Provider) bool { return p.Name == name })
+	if i < 0 {
+		return Provider{}, false
+	}
+	return a.config.Providers[i], true
+}
+
+// read loads and translates, and asks no cloud.
+func (a *app) read(ctx context.Context, s source) ([]reconcile.Gateway, error) {
+	loaded, err := a.load(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	x := translate.New(loaded.Snapshot, a.translateOptions())
+	keys, err := a.chosen(x, loaded.Snapshot, s.gateways)
+	if err != nil {
+		return nil, err
+	}
+	var out []reconcile.Gateway
+	for _, key := range keys {
+		out = append(out, reconcile.Read(x, key))
+	}
+	return out, nil
+}
+
+// chosen are the gateways that a command is about.
+func (a *app) chosen(x *translate.Index, s translate.Snapshot, names []string) ([]translate.Key, error) {
+	all := x.Gateways()
+	if len(all) == 0 {
+		return nil, a.noGateway(s)
+	}
+	if len(names) == 0 {
+		return all, nil
+	}
+	var out []translate.Key
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(k translate.Key) bool { return k.Namespace+"/"+k.Name == name || k.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no gateway %s of ours in the files; there is %s", name, joinKeys(all))
+		}
+		out = append(out, all[i])
+	}
+	return out, nil
+}
+
+func joinKeys(keys []translate.Key) string {
+	var names []string
+	for _, k := range keys {
+		names = append(names, k.Namespace+"/"+k.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// noGateway says why there is nothing to do, as far as the files tell.
+func (a *app) noGateway(s translate.Snapshot) error {
+	var ours []string
+	for _, p := range a.config.Providers {
+		ours = append(ours, controllerPrefix+p.Name)
+	}
+	switch {
+	case len(s.Gateways) == 0:
+		return errors.New("the files hold no Gateway: name those that do with -f")
+	case len(s.GatewayClasses) == 0:
+		return fmt.Errorf("the files hold no GatewayClass, so no Gateway is known to be ours: add one with controllerName %s", strings.Join(ours, " or "))
+	default:
+		return fmt.Errorf("no Gateway in the files is of a class of ours: controllerName must be %s", strings.Join(ours, " or "))
+	}
+}
+
+func findingsOf(all []reconcile.Gateway) []lbmodel.Finding {
+	var out []lbmodel.Finding
+	for _, g := range all {
+		out = append(out, g.Findings...)
+	}
+	return out
+}

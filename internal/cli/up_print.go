@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"gatehouse.dev/internal/cli/term"
+	"gatehouse.dev/internal/cli/words"
+	"gatehouse.dev/lbmodel"
+)
+
+// shownCurls are printed for one listener: enough to try it.
+const shownCurls = 6
+
+// printServing says where the gateways answer, with lines to try.
+func (s *server) printServing() {
+	for _, b := range s.engine.backends {
+		if b.DataPlane == nil {
+			continue
+		}
+		bound := b.DataPlane.Bound()
+		for _, g := range s.engine.loop.Gateways() {
+			s.printGateway(g.Served, bound)
+		}
+	}
+	s.out.Printf("\n%s\n", s.out.Paint(term.Bold, "Serving. Ctrl-C drains and stops."))
+}
+
+func (s *server) printGateway(gw lbmodel.Gateway, bound []Bound) {
+	s.out.Printf("\n%s\n", s.out.Paint(term.Title, "Gateway "+gw.Owner.Namespace+"/"+gw.Owner.Name))
+	for _, l := range gw.Listeners {
+		at := boundOf(bound, gw.Owner, l)
+		if !at.IsValid() {
+			s.out.Printf("  %s %s :%d %s\n", s.out.Paint(term.Red, l.Name), l.Protocol, l.Port, s.out.Paint(term.Red, "is not served"))
+			continue
+		}
+		s.out.Printf("  %s  %s on %s  %s\n", s.out.Paint(term.Bold, l.Name), l.Protocol, s.out.Paint(term.Green, at.String()), s.out.Paint(term.Dim, words.Host(l.Hostname)))
+		for _, line := range tries(l, at) {
+			s.out.Printf("    %s\n", line)
+		}
+	}
+}
+
+func boundOf(bound []Bound, owner lbmodel.Owner, l lbmodel.Listener) netip.AddrPort {
+	for _, b := range bound {
+		sameTransport := (b.Protocol == lbmodel.ProtocolUDP) == (l.Protocol == lbmodel.ProtocolUDP)
+		if b.Owner == owner && b.Port == l.Port && sameTransport {
+			return b.Addr
+		}
+	}
+	return netip.AddrPort{}
+}
+
+// tries are commands that reach the first rules of a listener.
+func tries(l lbmodel.Listener, at netip.AddrPort) []string {
+	switch l.Protocol {
+	case lbmodel.ProtocolHTTP, lbmodel.ProtocolHTTPS:
+		return curls(l, at)
+	case lbmodel.ProtocolTLS:
+		return []string{fmt.Sprintf("openssl s_client -connect %s -servername %s", at, sample(l.Hostname))}
+	case lbmodel.ProtocolUDP:
+		return []string{fmt.Sprintf("nc -u %s %d", at.Addr(), at.Port())}
+	default:
+		return []string{fmt.Sprintf("nc %s %d", at.Addr(), at.Port())}
+	}
+}
+
+func curls(l lbmodel.Listener, at netip.AddrPort) []string {
+	scheme, flags := "http", ""
+	if l.Protocol == lbmodel.ProtocolHTTPS {
+		scheme, flags = "https", " -k"
+	}
+	var out []string
+	seen := map[string]bool{}
+	for _, r := range l.Rules {
+		host := sample(r.Hostname)
+		if r.Hostname == "" {
+			host = sample(l.Hostname)
+		}
+		url := fmt.Sprintf("%s://%s%s", scheme, hostPort(host, l.Port), samplePath(r.Match))
+		if seen[url] || r.Match.GRPC != nil || r.Match.Path.Kind == lbmodel.MatchRegex {
+			continue
+		}
+		seen[url] = true
+		if len(out) == shownCurls {
+			break
+		}
+		out = append(out, fmt.Sprintf("curl%s --connect-to ::%s%s '%s'", flags, at, conditions(r.Match), url))
+	}
+	return out
+}
+
+// sample is a name that a hostname covers.
+func sample(hostname string) string {
+	if hostname == "" {
+		return "any.test"
+	}
+	return strings.Replace(hostname, "*", "any", 1)
+}
+
+func samplePath(m lbmodel.Match) string {
+	path := m.Path.Value
+	if path == "" {
+		path = "/"
+	}
+	var query []string
+	for _, q := range m.Query {
+		if q.Kind == lbmodel.MatchExact {
+			query = append(query, q.Name+"="+q.Value)
+		}
+	}
+	if len(query) > 0 {
+		path += "?" + strings.Join(query, "&")
+	}
+	return path
+}
+
+func conditions(m lbmodel.Match) string {
+	var out strings.Builder
+	if m.Method != "" {
+		out.WriteString(" -X " + m.Method)
+	}
+	for _, h := range m.Headers {
+		if h.Kind == lbmodel.MatchExact {
+			fmt.Fprintf(&out, " -H '%s: %s'", h.Name, strings.ReplaceAll(h.Value, "'", `'\''`))
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,150 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gatehouse.dev/api/v1alpha1"
+	"gatehouse.dev/internal/translate"
+	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/providers"
+)
+
+// Pass is what is to be done for some gateways. Gateways that are run alike
+// stand in one plan, so that what they share is ordered once.
+type Pass struct {
+	Groups []Group
+}
+
+// Group is one plan of one account.
+type Group struct {
+	Provider string
+	Apply    v1alpha1.ApplyMode
+	Keys     []translate.Key
+	Plan     providers.Plan
+	Outcome  lbmodel.Outcome // after Loop.Apply
+}
+
+// Empty says that nothing is to be done in any group.
+func (p Pass) Empty() bool {
+	return !slices.ContainsFunc(p.Groups, func(g Group) bool { return !g.Plan.Empty() })
+}
+
+// Findings are those of planning.
+func (p Pass) Findings() []lbmodel.Finding {
+	var out []lbmodel.Finding
+	for _, g := range p.Groups {
+		out = append(out, g.Plan.Findings...)
+	}
+	return out
+}
+
+// Plan is the plans of all groups as one, for reading.
+func (p Pass) Plan() lbmodel.Plan {
+	var out lbmodel.Plan
+	for _, g := range p.Groups {
+		out.Steps = append(out.Steps, g.Plan.Steps...)
+		out.Later = append(out.Later, g.Plan.Later...)
+	}
+	return out
+}
+
+// Settled says whether everything was done that policies let be done.
+func (p Pass) Settled() bool {
+	return !slices.ContainsFunc(p.Groups, func(g Group) bool { return !g.Outcome.Settled() })
+}
+
+// group is how gateways are run; those that are run alike share a plan.
+type group struct {
+	provider string
+	apply    v1alpha1.ApplyMode
+	drift    v1alpha1.DriftMode
+	keep     bool // the gateways are going, but what they own is retained or protected
+}
+
+type members struct {
+	keys   []translate.Key
+	owners []lbmodel.Owner
+}
+
+// Plan plans some gateways, and everything that was dropped. Further policies
+// hold for all of them. With no cloud to observe it makes no call.
+func (l *Loop) Plan(ctx context.Context, keys []translate.Key, policies ...lbmodel.Policy) (Pass, error) {
+	var pass Pass
+	groups := l.group(keys)
+	for _, how := range slices.SortedFunc(maps.Keys(groups), compareGroups) {
+		m := groups[how]
+		plan, err := l.accounts[how.provider].Plan(ctx, m.owners, append(how.policies(), policies...)...)
+		if err != nil {
+			return Pass{}, fmt.Errorf("planning with provider %s: %w", how.provider, err)
+		}
+		pass.Groups = append(pass.Groups, Group{Provider: how.provider, Apply: how.apply, Keys: m.keys, Plan: plan})
+	}
+	return pass, nil
+}
+
+func (l *Loop) group(keys []translate.Key) map[group]members {
+	out := map[group]members{}
+	add := func(how group, key translate.Key, owner lbmodel.Owner) {
+		if l.accounts[how.provider] == nil {
+			return
+		}
+		m := out[how]
+		if key != (translate.Key{}) {
+			m.keys = append(m.keys, key)
+		}
+		m.owners = append(m.owners, owner)
+		out[how] = m
+	}
+	for _, key := range keys {
+		g, ok := l.gateways[key]
+		if ok && g.Planned() {
+			p := g.Result.Parameters
+			keep := g.Result.Deleting && p.Deletion != v1alpha1.DeletionDelete
+			add(group{g.Result.Provider, p.Apply, p.Drift, keep}, key, g.Result.Gateway.Owner)
+		}
+	}
+	for owner, provider := range l.dropped {
+		add(group{provider: provider, apply: v1alpha1.ApplyAuto, drift: v1alpha1.DriftRepair}, translate.Key{}, owner)
+	}
+	return out
+}
+
+func compareGroups(a, b group) int {
+	return cmp.Or(cmp.Compare(a.provider, b.provider), cmp.Compare(a.apply, b.apply), cmp.Compare(a.drift, b.drift), cmp.Compare(fmt.Sprint(a.keep), fmt.Sprint(b.keep)))
+}
+
+// Apply runs a pass, group after group, and tells on (nil for nobody) as it goes.
+// When ctx ends it stops between two steps; what is there then is the truth, and
+// the next pass goes on from it.
+func (l *Loop) Apply(ctx context.Context, pass Pass, on func(providers.Event)) Pass {
+	out := Pass{Groups: slices.Clone(pass.Groups)}
+	for i := range out.Groups {
+		g := &out.Groups[i]
+		g.Outcome = l.accounts[g.Provider].Apply(ctx, g.Plan, on)
+		l.settle(*g)
+	}
+	return out
+}
+
+// settle forgets the dropped owners that own nothing any more: later passes need
+// not plan for them.
+func (l *Loop) settle(g Group) {
+	for _, owner := range g.Plan.Owners {
+		if _, dropped := l.dropped[owner]; dropped && !owns(g.Outcome.Observed, owner) {
+			delete(l.dropped, owner)
+		}
+	}
+}
+
+func owns(graph lbmodel.Graph, owner lbmodel.Owner) bool {
+	for _, r := range graph {
+		if r.Owner == owner {
+			return true
+		}
+	}
+	return false
+}

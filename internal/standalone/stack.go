@@ -1,0 +1,147 @@
+package standalone
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"gatehouse.dev/fake/local"
+	"gatehouse.dev/internal/manifest"
+	"gatehouse.dev/internal/reconcile"
+	"gatehouse.dev/internal/translate"
+	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/providers"
+)
+
+// Config says what a Stack reads and what it runs on.
+type Config struct {
+	Dir     string // of manifests
+	Cluster string
+	Local   local.Config
+	// Schemas are kept between stacks, so that each kind is compiled once; nil is
+	// fresh ones.
+	Schemas *manifest.Schemas
+}
+
+// Stack is files, loop, cloud and data plane. It belongs to one goroutine.
+type Stack struct {
+	Local *local.Local
+	Loop  *reconcile.Loop
+	// Now are the objects as they were last read.
+	Now translate.Snapshot
+	// Problems are what was wrong with the files when they were last read.
+	Problems []manifest.Problem
+
+	config  Config
+	account *providers.Account
+	keys    atomic.Pointer[manifest.Keys]
+}
+
+// Open reads the folder, opens the cloud and starts the data plane. Nothing is
+// planned or applied yet.
+func Open(ctx context.Context, config Config) (*Stack, error) {
+	s := &Stack{config: config}
+	if s.config.Schemas == nil {
+		s.config.Schemas = new(manifest.Schemas)
+	}
+	var err error
+	if s.Now, err = s.load(ctx); err != nil {
+		return nil, err
+	}
+	s.config.Local.Keyring = s.keyring
+	if s.Local, err = local.Open(s.config.Local); err != nil {
+		return nil, err
+	}
+	s.account = providers.NewAccount(providers.Config{
+		Provider: s.Local.Provider, Cluster: config.Cluster, Name: "fake", Patience: s.Local.Patience(),
+	})
+	s.Loop = reconcile.New(translate.New(s.Now, s.options()), map[string]*providers.Account{"fake": s.account})
+	return s, s.Local.Serve(ctx)
+}
+
+func (s *Stack) options() translate.Options {
+	return translate.Options{
+		Controllers: map[string]string{"gatehouse.dev/fake": "fake"},
+		Offers: func(_ string, settings json.RawMessage) (lbmodel.Features, []lbmodel.Finding) {
+			return s.Local.Provider.Offers(settings)
+		},
+		AllowLoopback: func(_ string, settings json.RawMessage) bool { return local.AllowsLoopback(settings) },
+	}
+}
+
+func (s *Stack) keyring(ctx context.Context, id lbmodel.Identity) (tls.Certificate, error) {
+	return s.keys.Load().Keyring()(ctx, id)
+}
+
+func (s *Stack) load(ctx context.Context) (translate.Snapshot, error) {
+	loaded, err := manifest.Load(ctx, manifest.Options{Paths: []string{s.config.Dir}, Cluster: s.config.Cluster, Schemas: s.config.Schemas})
+	if err != nil {
+		return translate.Snapshot{}, err
+	}
+	s.Problems = loaded.Problems
+	s.keys.Store(loaded.Keys)
+	return loaded.Snapshot, nil
+}
+
+// Reload takes the files as they are now and says which gateways that concerns.
+func (s *Stack) Reload(ctx context.Context) ([]translate.Key, error) {
+	next, err := s.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	difference := reconcile.Compare(s.Now, next, reconcile.Removed)
+	s.Now = next
+	return s.Loop.Change(difference.Change), nil
+}
+
+// Passed is what one pass did.
+type Passed struct {
+	Plan    lbmodel.Plan
+	Patches []translate.Patch
+	Failed  map[lbmodel.ID]error
+	Settled bool // everything is there
+}
+
+// Pass plans and applies for some gateways, and returns when the data plane
+// serves the result. Steps that failed are in the result; the error is about
+// planning or serving.
+func (s *Stack) Pass(ctx context.Context, keys []translate.Key) (Passed, error) {
+	planned, err := s.Loop.Plan(ctx, keys)
+	if err != nil {
+		return Passed{}, fmt.Errorf("planning: %w", err)
+	}
+	done := s.Loop.Apply(ctx, planned, nil)
+	out := Passed{
+		Plan: planned.Plan(), Settled: done.Settled(), Failed: map[lbmodel.ID]error{},
+		Patches: s.Loop.Statuses(planned, done, time.Now()),
+	}
+	for _, group := range done.Groups {
+		for id, err := range group.Outcome.Failed {
+			out.Failed[id] = err
+		}
+	}
+	return out, s.Local.Program(ctx)
+}
+
+// Calls are the calls made to the cloud so far, by operation.
+func (s *Stack) Calls() map[string]int { return s.account.Calls() }
+
+// Address is where the listeners of a gateway's port really answer.
+func (s *Stack) Address(gateway string, port int32) (netip.AddrPort, error) {
+	for _, b := range s.Local.Bound() {
+		if b.Port == port && b.Owner.Name == gateway {
+			return b.Addr, nil
+		}
+	}
+	return netip.AddrPort{}, fmt.Errorf("port %d of gateway %s is not served: %w", port, gateway, errors.Join(errors.New("no listener is programmed there"), s.Local.Broken()))
+}
+
+// Close drains the data plane and gives everything back.
+func (s *Stack) Close(ctx context.Context) error {
+	return errors.Join(s.Local.Shutdown(ctx), s.Local.Close())
+}
