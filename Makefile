@@ -1,0 +1,52 @@
+# Everything is driven from here; `make help` lists it. Only Go is needed: the
+# toolchain below is fetched by Go itself.
+export GOTOOLCHAIN := go1.27.3
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+TOOL := go tool -modfile=test/tools/go.mod
+RACE := ./lbmodel/ ./providers/... ./fake/... ./internal/...
+
+.PHONY: help
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## the main job on the embedded fake provider: no cluster, no cloud, no root
+	go run ./cmd/gatehouse demo
+
+.PHONY: test
+test: ## all hermetic tests, with the race detector
+	go test -race ./...
+
+.PHONY: lint
+lint: ## vet, format, golangci-lint, and a tidy go.mod
+	go mod tidy -diff
+	$(TOOL) golangci-lint run ./...
+
+.PHONY: bench
+bench: ## the figures: ratios and counts, printed
+	go test -run '^$$' -bench . -benchtime 1x ./lbmodel/ ./providers/... ./fake/... ./internal/...
+
+.PHONY: fuzz
+fuzz: ## a minute of each fuzz target (not part of test)
+	./test/fuzz.sh 60s
+
+.PHONY: generate
+generate: ## deepcopy, CRDs, the copies of Gateway API's CRDs, the README's matrix
+	$(TOOL) controller-gen object paths=./api/... paths=./fake/settings/...
+	$(TOOL) controller-gen crd:crdVersions=v1 paths=./api/... output:crd:dir=deploy/crds
+	go run ./internal/manifest/gencrds
+	go run ./cmd/gatehouse docs --write README.md
+
+.PHONY: generated
+generated: ## regenerate, and fail if anything in the tree was out of date
+	@before=$$(git status --porcelain; git diff | sha256sum); \
+	$(MAKE) --no-print-directory generate; \
+	after=$$(git status --porcelain; git diff | sha256sum); \
+	if [ "$$before" != "$$after" ]; then git status --short; git diff --stat; echo "generated files were out of date: run make generate and commit"; exit 1; fi
+
+.PHONY: build
+build: ## bin/gatehouse
+	go build -trimpath -o bin/gatehouse ./cmd/gatehouse
