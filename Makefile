@@ -27,7 +27,9 @@ lint: ## vet, format, golangci-lint, and a tidy go.mod
 
 .PHONY: bench
 bench: ## the figures: ratios and counts, printed
-	go test -run '^$$' -bench . -benchtime 1x ./lbmodel/ ./providers/... ./fake/... ./internal/...
+	go test -run '^$$' -bench . -cpu 1 ./lbmodel/ ./internal/translate/
+	go test -run '^$$' -bench . ./providers/ ./fake/cloud/ ./internal/manifest/
+	go test -run '^$$' -bench Proxy -benchtime 15x ./fake/dataplane/
 
 .PHONY: fuzz
 fuzz: ## a minute of each fuzz target (not part of test)
@@ -39,6 +41,8 @@ generate: ## deepcopy, CRDs, the copies of Gateway API's CRDs, the README's matr
 	$(TOOL) controller-gen crd:crdVersions=v1 paths=./api/... output:crd:dir=deploy/crds
 	go run ./internal/manifest/gencrds
 	go run ./cmd/gatehouse docs --write README.md
+	go run ./cmd/gatehouse docs --dir docs/reference
+	go run ./cmd/gatehouse graph -f examples/shop -o svg > docs/shop.svg
 
 .PHONY: generated
 generated: ## regenerate, and fail if anything in the tree was out of date

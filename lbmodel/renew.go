@@ -45,3 +45,15 @@ func (p Plan) Waiting() []Wait {
 	}
 	return out
 }
+
+// Next is when the first of the plan's waits ends and it is worth planning again;
+// zero when none has an end. Of an Outcome ask its Held.
+func (p Plan) Next() time.Time {
+	var next time.Time
+	for _, w := range p.Later {
+		if !w.Until.IsZero() && (next.IsZero() || w.Until.Before(next)) {
+			next = w.Until
+		}
+	}
+	return next
+}

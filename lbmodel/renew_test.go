@@ -83,3 +83,24 @@ func TestRenewalsAreInformation(t *testing.T) {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
 }
+
+func TestNext(t *testing.T) {
+	at := func(hour int) Wait { return Wait{Until: midnight.Add(time.Duration(hour) * time.Hour)} }
+	tests := []struct {
+		name  string
+		later []Wait
+		want  time.Time
+		why   string
+	}{
+		{"nothing waits", nil, time.Time{}, "there is nothing to plan again for"},
+		{"no end", []Wait{{}}, time.Time{}, "only a change ends it"},
+		{"the first", []Wait{at(3), {}, at(1), at(2)}, at(1).Until, "the earliest is due first, whatever has no end"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := (Plan{Later: tt.later}).Next(); !got.Equal(tt.want) {
+				t.Errorf("next at %s, want %s: %s", got, tt.want, tt.why)
+			}
+		})
+	}
+}

@@ -284,3 +284,24 @@ func TestForeignPlansAreRefused(t *testing.T) {
 		}
 	})
 }
+
+// TestDeletesAreWished: a fresh process does not know what was wanted before. It
+// used to say of everything it deletes that somebody else had added it, and under
+// drift: Report to delete nothing.
+func TestDeletesAreWished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		h.build(gateway("a"))
+		h.restart(nil)
+		h.account.Drop(owner("a"))
+		plan := h.planOwners(owner("a"))
+		if plan.Empty() {
+			t.Fatal("nothing to delete, so nothing is shown")
+		}
+		for _, s := range plan.Steps {
+			if s.Cause != lbmodel.Desire {
+				t.Errorf("%s %s by %s (%s), want it by Desire", s.Verb, s.ID, s.Cause, s.Why)
+			}
+		}
+	})
+}

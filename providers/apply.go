@@ -210,8 +210,10 @@ func (a *Account) recheck(j job) (fresh job, todo bool, err error) {
 		return j, true, nil
 	}
 	switch {
+	case j.step.Verb == lbmodel.Delete && !there:
+		return j, false, nil
 	case j.step.Verb == lbmodel.Delete:
-		return a.recheckDelete(j, now, there)
+		return a.recheckDelete(j, now)
 	case j.placed.Spec == nil:
 		return j, false, j.outdated("it is not of a plan that this account made")
 	case there && a.fulfilled(j, now):
@@ -235,10 +237,7 @@ func (a *Account) fulfilled(j job, now lbmodel.Resource) bool {
 	return ok && base.placed.Digest == now.Digest && base.wish == wanted.Digest
 }
 
-func (a *Account) recheckDelete(j job, now lbmodel.Resource, there bool) (job, bool, error) {
-	if !there {
-		return j, false, nil
-	}
+func (a *Account) recheckDelete(j job, now lbmodel.Resource) (job, bool, error) {
 	if _, wanted := a.wanted(j.owner, j.step.ID); wanted {
 		return j, false, j.outdated("it is wanted again")
 	}

@@ -54,7 +54,8 @@ func (h *house) live(t *testing.T, name string, r *rand.Rand) {
 		} else {
 			h.account.Want(gateway(name, rooted(fmt.Sprintf("r%d", r.IntN(3))), withPool(pool("10.0.0.1"))))
 		}
-		plan, err := h.account.Plan(t.Context(), []lbmodel.Owner{owner(name)})
+		patience := time.Duration(r.IntN(2)*20) * time.Second
+		plan, err := h.account.Plan(t.Context(), []lbmodel.Owner{owner(name)}, lbmodel.Linger(patience))
 		if err == nil {
 			h.account.Apply(t.Context(), plan, nil)
 		}
@@ -81,8 +82,11 @@ func (h *house) settleDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id := range graph {
+	for id, r := range graph {
 		got = append(got, id)
+		if !r.Facts.DroppedAt.IsZero() {
+			t.Errorf("%s is wanted, and noted as dropped at %s", id, r.Facts.DroppedAt)
+		}
 	}
 	want := "[Address 2 Backend 2 Group 1 Identity 2 Listener 2 Rule 4 Trust 1]"
 	if kindsOf(got) != want {

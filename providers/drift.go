@@ -35,6 +35,7 @@ func (a *Account) Drift(ctx context.Context) (Scan, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.scheduleScan(began)
+	a.lookAgain()
 	scan := Scan{Changed: a.concerned(changed), Next: a.scans.next, Slow: a.scans.slow}
 	if len(scan.Changed) > 0 {
 		a.config.Log.Info("the cloud is not as remembered", "resources", len(changed), "owners", len(scan.Changed))
@@ -66,9 +67,12 @@ func (a *Account) scheduleScan(began time.Time) {
 	a.scans.next = now.Add(time.Duration(jitter * float64(every)))
 }
 
-// scanBy makes the next scan come no later than at.
-func (a *Account) scanBy(at time.Time) {
-	if a.scans.next.IsZero() || at.Before(a.scans.next) {
+// lookAgain makes the next scan come as soon as our recent writes must show, when
+// the last observation contradicted one: either the read was late, or somebody has
+// undone what we wrote.
+func (a *Account) lookAgain() {
+	at := a.config.Clock.Now().Add(a.config.Settle)
+	if a.shadow.contradicted && (a.scans.next.IsZero() || at.Before(a.scans.next)) {
 		a.scans.next = at
 	}
 }

@@ -109,7 +109,9 @@ func (a *Account) mark(ctx context.Context, r lbmodel.Resource) (lbmodel.Resourc
 }
 
 // recordMark takes a note into the shadow. What is not there any more needs none,
-// but must be looked at.
+// but must be looked at. One that became wrong while it was written (the resource
+// is wanted again, and whoever wants it has planned already) is Pending: it is
+// written once more.
 func (a *Account) recordMark(j job, r lbmodel.Resource, err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,6 +127,9 @@ func (a *Account) recordMark(j job, r lbmodel.Resource, err error) error {
 		now.Facts = r.Facts
 		a.shadow.put(now)
 		a.shadow.wrote(id, a.config.Clock.Now())
+	}
+	if _, wrong := a.noteDue(id); wrong {
+		return lbmodel.Errorf(lbmodel.CodePending, opOf(j.step), id, "whether it is wanted changed while that was noted")
 	}
 	return nil
 }

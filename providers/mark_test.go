@@ -168,6 +168,37 @@ func TestNoteThatFails(t *testing.T) {
 	})
 }
 
+// TestNoteThatIsOvertaken: a resource is wanted again, by a gateway that has
+// planned already, while a note that it is not is on its way.
+func TestNoteThatIsOvertaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		h.build(gateway("a"))
+		k := hook{before: func(c providertest.Call) providertest.Fault {
+			if c.Name == "MarkTrust" {
+				time.Sleep(20 * time.Second) // longer than b takes
+			}
+			return providertest.Fault{}
+		}}
+		h.cloud.Hook(k)
+		ended := make(chan lbmodel.Outcome)
+		go func() {
+			_, out := h.lingering("a")
+			ended <- out
+		}()
+		synctest.Wait()
+		h.build(gateway("b", func(gw *lbmodel.Gateway) { gw.Pools[0].Group = "apps/b:80" }))
+		if out := <-ended; !out.Settled() {
+			t.Errorf("the note fails: %v", out.Err())
+		}
+		for id, r := range h.account.Observed(owner("b")) {
+			if !r.Facts.DroppedAt.IsZero() {
+				t.Errorf("%s is wanted by b, and stays noted as dropped", id)
+			}
+		}
+	})
+}
+
 // TestNotesAreForWhatLingers: what another policy keeps back is not noted.
 func TestNotesAreForWhatLingers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -172,9 +172,7 @@ func (a *Account) observe(ctx context.Context, owner lbmodel.Owner) ([]lbmodel.I
 	for _, id := range changed {
 		a.reckon(id)
 	}
-	if a.shadow.contradicted {
-		a.scanBy(a.config.Clock.Now().Add(a.config.Settle))
-	}
+	a.lookAgain()
 	return changed, nil
 }
 

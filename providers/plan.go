@@ -250,17 +250,19 @@ func (a *Account) draftUsers(d *draft, id lbmodel.ID) {
 	}
 }
 
+// draftBase says what was wanted last. What stands under an owner of ours and is
+// wanted no more was wanted once, maybe by a process before this one: it goes by
+// desire. Nobody else can have made it, for what lacks our owner is never ours.
 func (a *Account) draftBase(d *draft) {
-	note := func(id lbmodel.ID) {
+	for id := range d.want {
 		if r, ok := a.shadow.reached[id]; ok {
 			d.base[id] = r.placed
 		}
 	}
-	for id := range d.want {
-		note(id)
-	}
-	for id := range d.have {
-		note(id)
+	for id, r := range d.have {
+		if _, wanted := d.want[id]; !wanted {
+			d.base[id] = r
+		}
 	}
 }
 

@@ -3,8 +3,9 @@
 // retries, remembers and runs plans for all of them.
 //
 // A provider says what it can do (Compiler) and does one step at a time (Cloud).
-// It never retries, never decides an order and never sees Kubernetes. The laws
-// that every provider keeps are tests in providertest. Start with [Provider].
+// It never retries, never decides an order and never sees Kubernetes. A provider
+// that can keep notes with its objects is a [Marker] too. The laws that every
+// provider keeps are tests in providertest. Start with [Provider].
 package providers
 
 import (
@@ -16,8 +17,8 @@ import (
 	"gatehouse.dev/lbmodel"
 )
 
-// Provider is one kind of load balancer in one account. Name is the last part of
-// the controller name gatehouse.dev/<name>.
+// Provider is one kind of load balancer in one account. Its Specs may implement
+// what lbmodel knows beside Spec: Slotted, Explained, Sourced and Renewing.
 type Provider interface {
 	Compiler
 	Cloud

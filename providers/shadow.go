@@ -122,7 +122,6 @@ type observation struct {
 	named []lbmodel.Handle
 	graph lbmodel.Graph
 	since uint64    // the turn before the read
-	at    time.Time // after the read
 	trust time.Time // writes of ours after this one outweigh a read that contradicts them
 }
 
@@ -198,6 +197,7 @@ func (s *shadow) believe(o observation) {
 		return since <= o.since && (o.owner.Name == "" || owner == o.owner)
 	})
 	s.seen = s.seen || o.owner.Name == ""
+	clear(s.looked) // every observation asks for all that is named
 	for _, h := range o.named {
 		s.looked[h] = struct{}{}
 	}

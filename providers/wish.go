@@ -91,13 +91,19 @@ func newWish(owner lbmodel.Owner, own, shared lbmodel.Graph) *wish {
 }
 
 // reckon keeps orphans right after the wish for a resource, or what is known of
-// it, has changed.
+// it, has changed, and forgets a resource that is neither there nor wanted.
 func (a *Account) reckon(id lbmodel.ID) {
-	if _, there := a.shadow.shared[id]; there && a.wishes.joint[id] == nil {
+	_, owned := a.wishes.owned[id]
+	wanted := owned || a.wishes.joint[id] != nil
+	if has(a.shadow.shared, id) && !wanted {
 		a.orphans[id] = struct{}{}
 		return
 	}
 	delete(a.orphans, id)
+	if _, there := a.shadow.entries[id]; !there && !wanted {
+		delete(a.late, id)
+		delete(a.shadow.reached, id)
+	}
 }
 
 // wish replaces an owner's wish. Its cost grows with that owner's resources, not
@@ -105,7 +111,12 @@ func (a *Account) reckon(id lbmodel.ID) {
 func (a *Account) wish(owner lbmodel.Owner, next *wish) {
 	if old := a.wishes.owners[owner]; old != nil {
 		for id := range old.own {
-			delete(a.wishes.owned, id)
+			if a.wishes.owned[id] == owner {
+				delete(a.wishes.owned, id)
+			}
+			if _, kept := next.own[id]; !kept {
+				a.reckon(id)
+			}
 		}
 		for id := range old.joint {
 			if _, kept := next.joint[id]; !kept {

@@ -12,22 +12,35 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"gatehouse.dev/lbmodel"
 )
 
+// verdict is what one active check says. Each check has one of its own, so that a
+// probe that ends after its check was replaced or removed speaks to nobody.
+type verdict struct {
+	last atomic.Pointer[lbmodel.Health]
+}
+
+func (v *verdict) health() lbmodel.Health {
+	if h := v.last.Load(); h != nil {
+		return *h
+	}
+	return lbmodel.HealthInitial
+}
+
 // watchHealth checks one endpoint until ctx ends. An endpoint counts as healthy
 // until it has failed often enough in a row.
-func (d *DataPlane) watchHealth(ctx context.Context, l *link, check lbmodel.HealthCheck) {
-	interval := cmp.Or(time.Duration(check.Interval), 10*time.Second)
-	c := newChecker(l, check)
+func (d *DataPlane) watchHealth(ctx context.Context, c *checker, v *verdict) {
+	interval := cmp.Or(time.Duration(c.check.Interval), 10*time.Second)
 	defer c.client.CloseIdleConnections()
 	if !pause(ctx, rand.N(min(interval, time.Second))) { // not all at once
 		return
 	}
 	for {
-		d.noteHealth(l, c, c.probe(ctx))
+		d.noteHealth(c, v, c.probe(ctx))
 		if !pause(ctx, interval) {
 			return
 		}
@@ -35,26 +48,25 @@ func (d *DataPlane) watchHealth(ctx context.Context, l *link, check lbmodel.Heal
 }
 
 // noteHealth counts results in a row.
-func (d *DataPlane) noteHealth(l *link, c *checker, err error) {
+func (d *DataPlane) noteHealth(c *checker, v *verdict, err error) {
 	if err == nil {
 		c.good, c.bad = c.good+1, 0
 	} else {
 		c.good, c.bad = 0, c.bad+1
 		d.tallies.fail(FailedHealthChecks)
 	}
-	state := *l.checked.Load()
+	state := v.health()
 	switch {
 	case c.good >= max(c.check.Healthy, 1):
 		state = lbmodel.HealthHealthy
 	case c.bad >= max(c.check.Unhealthy, 1):
 		state = lbmodel.HealthUnhealthy
 	}
-	l.checked.Store(&state)
+	v.last.Store(&state)
 }
 
 // checker probes one endpoint.
 type checker struct {
-	link      *link
 	check     lbmodel.HealthCheck
 	client    *http.Client
 	dial      *dialer
@@ -82,7 +94,7 @@ func newChecker(l *link, check lbmodel.HealthCheck) *checker {
 	transport := newTransport(&d)
 	transport.DisableKeepAlives = check.Protocol != "GRPC"
 	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &checker{link: l, check: check, dial: &d, client: &http.Client{Transport: transport, CheckRedirect: noRedirect}}
+	return &checker{check: check, dial: &d, client: &http.Client{Transport: transport, CheckRedirect: noRedirect}}
 }
 
 func (c *checker) probe(ctx context.Context) error {

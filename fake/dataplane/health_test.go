@@ -97,3 +97,36 @@ func TestHealthProtocols(t *testing.T) {
 		eventually(t, c.name+" becomes "+string(c.want)+": "+c.why, func() bool { return p.Health()[ref][lbmodel.Target(c.address)] == c.want })
 	}
 }
+
+// TestHealthCheckRemoved: a probe that was under way when its check was removed
+// used to write into what was no longer there, and took the process down.
+func TestHealthCheckRemoved(t *testing.T) {
+	probed, release := make(chan struct{}, 1), make(chan struct{})
+	b := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/health" {
+			select {
+			case probed <- struct{}{}:
+			default:
+			}
+			<-release
+		}
+	}))
+	pool := poolOf("a", lbmodel.PoolHTTP1, b.addr())
+	pool.Health = &lbmodel.HealthCheck{Protocol: "HTTP", Path: "/health", Interval: lbmodel.Duration(10 * time.Millisecond)}
+	gateway := func() Gateway {
+		return gatewayOf("edge", []lbmodel.Listener{httpListener(80, prefixRule("/", to("a")))}, pool)
+	}
+	p := newPlane(t, Config{}, gateway())
+	<-probed
+	pool.Health = nil
+	if err := p.Program(t.Context(), []Gateway{gateway()}); err != nil {
+		t.Fatal(err)
+	}
+	close(release)
+	eventually(t, "the endpoint counts as healthy without a check", func() bool {
+		for _, targets := range p.Health() {
+			return targets[lbmodel.Target(b.addr())] == lbmodel.HealthHealthy
+		}
+		return false
+	})
+}

@@ -33,7 +33,7 @@ type link struct {
 	load    atomic.Int64 // requests and connections under way
 	avoid   atomic.Int64 // until when, in Unix nanoseconds, after a failed connect
 	retired atomic.Bool
-	checked atomic.Pointer[lbmodel.Health] // what the active check says; nil without one
+	checked atomic.Pointer[verdict] // of the active check; nil without one
 }
 
 func newLink(key linkKey, d *dialer) *link {
@@ -108,7 +108,7 @@ func (l *link) worked() {
 
 // available says whether new traffic should go there.
 func (l *link) available() bool {
-	if h := l.checked.Load(); h != nil && *h == lbmodel.HealthUnhealthy {
+	if v := l.checked.Load(); v != nil && v.health() == lbmodel.HealthUnhealthy {
 		return false
 	}
 	until := l.avoid.Load()
@@ -117,8 +117,8 @@ func (l *link) available() bool {
 
 // health is what the active check says, or what the last connect showed.
 func (l *link) health() lbmodel.Health {
-	if h := l.checked.Load(); h != nil {
-		return *h
+	if v := l.checked.Load(); v != nil {
+		return v.health()
 	}
 	if !l.available() {
 		return lbmodel.HealthUnhealthy

@@ -59,11 +59,11 @@ func (l *links) watch(e *liveLink, check *lbmodel.HealthCheck) {
 	if check == nil {
 		return
 	}
-	initial := lbmodel.HealthInitial
-	e.checked.Store(&initial)
+	v := new(verdict)
+	e.checked.Store(v)
 	ctx, stop := context.WithCancel(l.context)
 	e.stop = stop
-	l.running.Go(func() { l.plane.watchHealth(ctx, e.link, *check) })
+	l.running.Go(func() { l.plane.watchHealth(ctx, newChecker(e.link, *check), v) })
 }
 
 func sameCheck(a, b *lbmodel.HealthCheck) bool {

@@ -63,7 +63,7 @@ func verdicts(all map[dataplane.PoolRef]map[lbmodel.Target]lbmodel.Health) repor
 	out := make(reports, len(all))
 	for ref, targets := range all {
 		known := maps.Clone(targets)
-		maps.DeleteFunc(known, func(_ lbmodel.Target, h lbmodel.Health) bool { return false })
+		maps.DeleteFunc(known, func(_ lbmodel.Target, h lbmodel.Health) bool { return h == lbmodel.HealthInitial })
 		if len(known) > 0 {
 			out[ref.Pool] = known
 		}

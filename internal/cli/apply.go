@@ -19,6 +19,7 @@ import (
 	"gatehouse.dev/internal/cli/term"
 	"gatehouse.dev/internal/reconcile"
 	"gatehouse.dev/internal/translate"
+	"gatehouse.dev/lbmodel"
 )
 
 type applyRequest struct {
@@ -151,7 +152,7 @@ func (a *app) agreed(ctx context.Context, e *engine, keys []translate.Key, pass 
 		}
 		return pass, held, nil
 	}
-	careful, err := e.loop.Plan(ctx, keys, reconcile.Careful)
+	careful, err := e.loop.Plan(ctx, keys, lbmodel.HoldDisruptive)
 	careful, _ = withoutPlanOnly(careful)
 	careful.Groups = slices.DeleteFunc(careful.Groups, func(g reconcile.Group) bool { return g.Apply == v1alpha1.ApplyApprove })
 	return careful, append(held, delicate...), err

@@ -63,28 +63,41 @@ func rewriteMatrix(path, matrix string) error {
 	return os.WriteFile(path, []byte(out), 0o644)
 }
 
-// matrix is what every flavour of every provider offers, as a Markdown table.
+// matrix is what every flavour of every provider offers: how many abilities, and
+// behind a fold each of them, as a Markdown table.
 func (a *app) matrix() string {
-	head, rule := "| ability |", "|---|"
+	all := lbmodel.AllFeatures()
+	var counts, names []string
 	var columns []lbmodel.Features
 	for _, p := range a.config.Providers {
 		for _, flavour := range p.Flavours {
 			offers, _ := p.Compiler.Offers(flavour.Settings) // findings are about a user's settings, and these are none
-			columns = append(columns, offers)
-			head += " " + flavour.Name + " |"
-			rule += ":-:|"
+			columns, names = append(columns, offers), append(names, flavour.Name)
+			counts = append(counts, fmt.Sprintf("`%s` %d of %d", flavour.Name, offered(offers, all), len(all)))
 		}
 	}
 	var out strings.Builder
-	out.WriteString(head + "\n" + rule + "\n")
-	for _, f := range lbmodel.AllFeatures() {
-		out.WriteString("| " + string(f) + " |")
+	fmt.Fprintf(&out, "Abilities: %s.\n\n<details><summary>All of them</summary>\n\n", strings.Join(counts, ", "))
+	fmt.Fprintf(&out, "| ability | | %s |\n|---|---|%s\n", strings.Join(names, " | "), strings.Repeat(":-:|", len(names)))
+	for _, f := range all {
+		fmt.Fprintf(&out, "| %s | %s |", f, f.Describe())
 		for _, c := range columns {
 			out.WriteString(" " + support(c.Has[f]) + " |")
 		}
 		out.WriteString("\n")
 	}
+	out.WriteString("\n</details>\n")
 	return out.String()
+}
+
+func offered(offers lbmodel.Features, all []lbmodel.Feature) int {
+	n := 0
+	for _, f := range all {
+		if offers.Offers(f) {
+			n++
+		}
+	}
+	return n
 }
 
 func support(s lbmodel.Support) string {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -85,7 +84,7 @@ func (a *app) serve(ctx context.Context, e *engine, r upRequest) (err error) {
 	watching, stop := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
-		if err := manifest.Watch(watching, realPaths(r.paths), changed); watching.Err() == nil {
+		if err := manifest.Watch(watching, r.paths, changed); watching.Err() == nil {
 			a.log.Error("changes of the files are no longer seen", "err", err)
 		}
 	})
@@ -106,24 +105,6 @@ func (a *app) serve(ctx context.Context, e *engine, r upRequest) (err error) {
 		return err
 	}
 	return s.follow(ctx, changed)
-}
-
-// realPaths are the paths without links and dots: a folder that is reached by two
-// names is one folder to watch. What cannot be resolved is left to Load to tell.
-func realPaths(paths []string) []string {
-	out := slices.Clone(paths)
-	for i, path := range out {
-		if path == "-" {
-			continue
-		}
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = real
-		}
-		if abs, err := filepath.Abs(path); err == nil {
-			out[i] = abs
-		}
-	}
-	return out
 }
 
 // start applies the first files and serves them.

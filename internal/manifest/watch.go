@@ -113,12 +113,17 @@ func (w *watcher) errors() <-chan error {
 // fingerprint stands for the state of all files.
 type fingerprint string
 
+// rounds bound how often one look walks. Folders that keep coming, or one that
+// the system will not keep watched under the name it was given, are left to the
+// clock.
+const rounds = 3
+
 // look takes the fingerprint. When the walk met folders that were not watched yet
 // it walks again, for they may have changed before they were.
 func (w *watcher) look() fingerprint {
-	for {
+	for round := 1; ; round++ {
 		f, err := find(w.paths, Limits{}.orDefault())
-		if !w.follow(w.folders(f)) {
+		if !w.follow(w.folders(f)) || round == rounds {
 			return fingerprintOf(f, err)
 		}
 	}
@@ -137,7 +142,8 @@ func fingerprintOf(f *finder, err error) fingerprint {
 }
 
 // folders are those whose entries matter: of each named path the folder that
-// holds its name, and all that was walked.
+// holds its name, and all that was walked. Each is named once, by its real name:
+// the system keeps one watch for a folder, whatever it is called.
 func (w *watcher) folders(f *finder) []string {
 	out := slices.Clone(f.folders)
 	for _, path := range w.paths {
@@ -150,8 +156,22 @@ func (w *watcher) folders(f *finder) []string {
 			out = append(out, filepath.Dir(file.path), filepath.Dir(file.real))
 		}
 	}
+	for i, folder := range out {
+		out[i] = realName(folder)
+	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// realName is a path without links and dots, as far as they can be resolved.
+func realName(path string) string {
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		path = resolved
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	return path
 }
 
 // follow watches folders and says whether any of them is new to it. One that

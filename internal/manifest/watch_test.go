@@ -158,3 +158,20 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// TestWatchOneFolderWithTwoNames: a relative path and a linked folder are two
+// names of one folder, for which the system keeps one watch. Looking used to go
+// on for ever, at full speed, and not to end with its context.
+func TestWatchOneFolderWithTwoNames(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "real", "a.yaml"), "kind: First")
+	must(t, os.Symlink("real", filepath.Join(dir, "linked")))
+	t.Chdir(dir)
+	changed := watch(t, watcher{
+		paths: []string{".", "linked", filepath.Join(dir, "real")},
+		quiet: 10 * time.Millisecond, patience: time.Second, poll: time.Hour,
+	})
+	write(t, filepath.Join("real", "a.yaml"), "kind: Second, and longer")
+	expect(t, changed, "a change of a file of such a folder is seen")
+	quiet(t, changed)
+}

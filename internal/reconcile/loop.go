@@ -19,13 +19,21 @@ type Loop struct {
 	accounts map[string]*providers.Account
 	index    *translate.Index
 	gateways map[translate.Key]Gateway
-	dropped  map[lbmodel.Owner]string // owner → provider
+	dropped  map[leaver]bool // to be planned until it owns nothing
 }
+
+// leaver is an owner that shall own nothing any more with a provider.
+type leaver struct {
+	provider string
+	owner    lbmodel.Owner
+}
+
+func (g Gateway) leaver() leaver { return leaver{g.Result.Provider, g.Result.Gateway.Owner} }
 
 // New starts a loop with a first snapshot. Every provider that a gateway of the
 // snapshot is served by must have an account.
 func New(x *translate.Index, accounts map[string]*providers.Account) *Loop {
-	l := &Loop{accounts: accounts, index: x, gateways: map[translate.Key]Gateway{}, dropped: map[lbmodel.Owner]string{}}
+	l := &Loop{accounts: accounts, index: x, gateways: map[translate.Key]Gateway{}, dropped: map[leaver]bool{}}
 	l.retranslate(x.Gateways())
 	return l
 }
@@ -58,30 +66,39 @@ func (l *Loop) Change(c translate.Change) []translate.Key {
 func (l *Loop) retranslate(keys []translate.Key) {
 	for _, key := range keys {
 		g := Read(l.index, key)
-		account := l.accounts[g.Result.Provider]
-		switch {
-		case g.Result.Gone:
-			l.forget(key)
+		if old, ok := l.gateways[key]; ok && old.leaver() != g.leaver() {
+			l.leave(old)
+		}
+		if g.Result.Gone {
+			delete(l.gateways, key)
 			continue
-		case !g.Planned() || account == nil:
-		case g.Result.Deleting:
-			account.Drop(g.Result.Gateway.Owner)
-		default:
-			delete(l.dropped, g.Result.Gateway.Owner)
-			g.add(account.Want(g.Result.Gateway))
+		}
+		if account := l.accounts[g.Result.Provider]; g.Planned() && account != nil {
+			l.want(account, &g)
 		}
 		l.gateways[key] = g
 	}
 }
 
-// forget drops what a gateway owned that is no longer there, or not ours.
-func (l *Loop) forget(key translate.Key) {
-	old, ok := l.gateways[key]
-	if !ok {
+func (l *Loop) want(account *providers.Account, g *Gateway) {
+	if g.Result.Deleting {
+		account.Drop(g.Result.Gateway.Owner)
 		return
 	}
-	delete(l.gateways, key)
-	l.drop(old.Result.Provider, old.Result.Gateway.Owner)
+	delete(l.dropped, g.leaver())
+	g.add(account.Want(g.Result.Gateway))
+}
+
+// leave drops what a gateway owned that is no longer there, not ours, another
+// provider's, or made again under its name: another UID is another gateway. What
+// its parameters retain or protect stays, and no pass plans for it.
+func (l *Loop) leave(g Gateway) {
+	who := g.leaver()
+	if account := l.accounts[who.provider]; account != nil && g.Result.Parameters.Deletion != v1alpha1.DeletionDelete {
+		account.Drop(who.owner)
+		return
+	}
+	l.drop(who)
 }
 
 // Drop says that an owner shall own nothing, whether or not there is an object of
@@ -90,14 +107,14 @@ func (l *Loop) Drop(provider string, owner lbmodel.Owner) error {
 	if l.accounts[provider] == nil {
 		return lbmodel.Errorf(lbmodel.CodeInternal, "drop", lbmodel.ID{}, "there is no account of provider %q", provider)
 	}
-	l.drop(provider, owner)
+	l.drop(leaver{provider, owner})
 	return nil
 }
 
-func (l *Loop) drop(provider string, owner lbmodel.Owner) {
-	if account := l.accounts[provider]; account != nil {
-		account.Drop(owner)
-		l.dropped[owner] = provider
+func (l *Loop) drop(who leaver) {
+	if account := l.accounts[who.provider]; account != nil {
+		account.Drop(who.owner)
+		l.dropped[who] = true
 	}
 }
 

@@ -107,8 +107,8 @@ func (l *Loop) group(keys []translate.Key) map[group]members {
 			add(group{g.Result.Provider, p.Apply, p.Drift, keep}, key, g.Result.Gateway.Owner)
 		}
 	}
-	for owner, provider := range l.dropped {
-		add(group{provider: provider, apply: v1alpha1.ApplyAuto, drift: v1alpha1.DriftRepair}, translate.Key{}, owner)
+	for who := range l.dropped {
+		add(group{provider: who.provider, apply: v1alpha1.ApplyAuto, drift: v1alpha1.DriftRepair}, translate.Key{}, who.owner)
 	}
 	return out
 }
@@ -134,8 +134,8 @@ func (l *Loop) Apply(ctx context.Context, pass Pass, on func(providers.Event)) P
 // not plan for them.
 func (l *Loop) settle(g Group) {
 	for _, owner := range g.Plan.Owners {
-		if _, dropped := l.dropped[owner]; dropped && !owns(g.Outcome.Observed, owner) {
-			delete(l.dropped, owner)
+		if who := (leaver{g.Provider, owner}); l.dropped[who] && !owns(g.Outcome.Observed, owner) {
+			delete(l.dropped, who)
 		}
 	}
 }

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 
+	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/fake/local"
 	"gatehouse.dev/internal/manifest"
 	"gatehouse.dev/internal/reconcile"
@@ -108,16 +110,21 @@ type Passed struct {
 }
 
 // Pass plans and applies for some gateways, and returns when the data plane
-// serves the result. Steps that failed are in the result; the error is about
-// planning or serving.
+// serves the result. Gateways whose parameters want a person's word, or say to
+// plan only, are planned and no more. Steps that failed are in the result; the
+// error is about planning or serving.
 func (s *Stack) Pass(ctx context.Context, keys []translate.Key) (Passed, error) {
 	planned, err := s.Loop.Plan(ctx, keys)
 	if err != nil {
 		return Passed{}, fmt.Errorf("planning: %w", err)
 	}
-	done := s.Loop.Apply(ctx, planned, nil)
+	agreed := reconcile.Pass{Groups: slices.DeleteFunc(slices.Clone(planned.Groups), func(g reconcile.Group) bool {
+		return g.Apply != v1alpha1.ApplyAuto && !g.Plan.Empty()
+	})}
+	done := s.Loop.Apply(ctx, agreed, nil)
 	out := Passed{
-		Plan: planned.Plan(), Settled: done.Settled(), Failed: map[lbmodel.ID]error{},
+		Plan: planned.Plan(), Failed: map[lbmodel.ID]error{},
+		Settled: done.Settled() && len(agreed.Groups) == len(planned.Groups),
 		Patches: s.Loop.Statuses(planned, done, time.Now()),
 	}
 	for _, group := range done.Groups {

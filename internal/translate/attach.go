@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -54,9 +53,11 @@ func (t *translation) attachRoutes() {
 	t.pools = make(map[string]lbmodel.Pool, len(routes))
 	t.resolved = make(map[backendUse]*resolution, len(routes))
 	t.endpoints = make(map[string]endpointSet, len(routes))
-	for _, r := range routes {
-		state := &routeState{route: &r}
-		t.routes = append(t.routes, state)
+	t.routes = make([]*routeState, len(routes))
+	states := make([]routeState, len(routes)) // one piece of memory rather than one a route
+	for i := range routes {
+		r, state := &routes[i], &states[i]
+		state.route, t.routes[i] = r, state
 		for _, ref := range r.refs {
 			if t.isParent(parentKey(ref, r.key.Namespace)) {
 				state.parents = append(state.parents, t.attach(r, ref))
@@ -79,23 +80,16 @@ func (t *translation) namingRoutes() []route {
 	for _, s := range t.sets {
 		found = t.routesOf(found, s.key)
 	}
-	slices.SortFunc(found, compareKeys)
-	found = slices.Compact(found)
-	out := make([]route, 0, len(found))
-	for _, key := range found {
-		obj, _ := t.x.objects.get(key)
-		if r, ok := routeOf(key, obj); ok {
-			out = append(out, r)
-		}
-	}
-	return out
+	slices.SortFunc(found, func(a, b route) int { return compareKeys(a.key, b.key) })
+	return slices.CompactFunc(found, func(a, b route) bool { return a.key == b.key })
 }
 
-func (t *translation) routesOf(found []Key, parent Key) []Key {
-	found = slices.Grow(found, t.x.parts.count(parent))
-	for key := range t.x.parts.of(parent) {
-		if strings.HasSuffix(key.Kind, "Route") {
-			found = append(found, key)
+func (t *translation) routesOf(found []route, parent Key) []route {
+	parts := t.x.parts.of(parent)
+	found = slices.Grow(found, parts.size)
+	for key, obj := range parts.all() {
+		if r, ok := routeOf(key, obj); ok {
+			found = append(found, r)
 		}
 	}
 	return found
@@ -103,32 +97,39 @@ func (t *translation) routesOf(found []Key, parent Key) []Key {
 
 // attach finds the listeners that take a route through one parentRef. Each step
 // that leaves none has its own reason.
-func (t *translation) attach(r route, ref gwv1.ParentReference) *parentState {
+func (t *translation) attach(r *route, ref gwv1.ParentReference) *parentState {
 	p := &parentState{ref: ref, source: refSource(ref, r.key.Namespace)}
 	refuse := func(reason gwv1.RouteConditionReason, detail string) *parentState {
 		t.find(lbmodel.Finding{About: r.key.source(""), Parent: p.source, Condition: condAccepted, Reason: string(reason), Detail: detail, Code: lbmodel.CodeInvalid})
 		return p
 	}
 	parent := parentKey(ref, r.key.Namespace)
-	named := slices.DeleteFunc(slices.Clone(t.listeners), func(l *listener) bool { return l.owner != parent || !selected(l, ref) })
-	if len(named) == 0 {
-		return refuse(gwv1.RouteReasonNoMatchingParent, fmt.Sprintf("%s has no listener for this parentRef%s", parent, wanted(ref)))
-	}
-	allowed := slices.DeleteFunc(named, func(l *listener) bool { return !t.allowsRoute(l, r) })
-	if len(allowed) == 0 {
-		return refuse(gwv1.RouteReasonNotAllowedByListeners,
-			fmt.Sprintf("no listener of %s%s allows a %s from namespace %s; see allowedRoutes and protocol", parent, wanted(ref), r.key.Kind, r.key.Namespace))
-	}
-	for _, l := range allowed {
+	named, allowed := 0, 0
+	for _, l := range t.listeners {
+		if l.owner != parent || !selected(l, ref) {
+			continue
+		}
+		named++
+		if !t.allowsRoute(l, r) {
+			continue
+		}
+		allowed++
 		if names := intersect(l.hostname, r); len(names) > 0 {
 			p.listeners = append(p.listeners, attachment{l, names})
 		}
 	}
-	if len(p.listeners) == 0 {
+	switch {
+	case named == 0:
+		return refuse(gwv1.RouteReasonNoMatchingParent, fmt.Sprintf("%s has no listener for this parentRef%s", parent, wanted(ref)))
+	case allowed == 0:
+		return refuse(gwv1.RouteReasonNotAllowedByListeners,
+			fmt.Sprintf("no listener of %s%s allows a %s from namespace %s; see allowedRoutes and protocol", parent, wanted(ref), r.key.Kind, r.key.Namespace))
+	case len(p.listeners) == 0:
 		return refuse(gwv1.RouteReasonNoMatchingListenerHostname,
 			fmt.Sprintf("no listener of %s%s has a hostname in common with %s", parent, wanted(ref), joinWords(r.hostnames)))
+	default:
+		return p
 	}
-	return p
 }
 
 func selected(l *listener, ref gwv1.ParentReference) bool {
@@ -146,7 +147,7 @@ func wanted(ref gwv1.ParentReference) (out string) {
 	return out
 }
 
-func (t *translation) allowsRoute(l *listener, r route) bool {
+func (t *translation) allowsRoute(l *listener, r *route) bool {
 	from, selector := gwv1.NamespacesFromSame, routeSelector(l.spec.AllowedRoutes)
 	if a := l.spec.AllowedRoutes; a != nil && a.Namespaces != nil {
 		from = deref(a.Namespaces.From, gwv1.NamespacesFromSame)
@@ -156,7 +157,7 @@ func (t *translation) allowsRoute(l *listener, r route) bool {
 
 // intersect is what a listener's hostname leaves of a route's, without
 // duplicates; a route without hostnames takes the listener's.
-func intersect(listener string, r route) []hostname {
+func intersect(listener string, r *route) []hostname {
 	if len(r.hostnames) == 0 {
 		return []hostname{{name: listener}}
 	}
@@ -187,6 +188,9 @@ func addHostname(list []hostname, h hostname) []hostname {
 // attachments are the listeners that take a route through any parentRef, each
 // once.
 func (s *routeState) attachments() []attachment {
+	if len(s.parents) == 1 {
+		return s.parents[0].listeners // one parentRef has no listener twice
+	}
 	var out []attachment
 	for _, p := range s.parents {
 		for _, a := range p.listeners {

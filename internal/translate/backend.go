@@ -83,14 +83,14 @@ func (t *translation) resolve(c ruleContext, ref gwv1.BackendObjectReference) *r
 
 // String names the backend as a person would.
 func (u backendUse) String() string {
-	out := u.to.namespace + "/" + u.to.name
+	kind, port := "", ""
 	if u.to.kind != KindService {
-		out = u.to.kind + " " + out
+		kind = u.to.kind + " "
 	}
 	if u.port != 0 {
-		out += ":" + strconv.Itoa(int(u.port))
+		port = ":" + strconv.Itoa(int(u.port))
 	}
-	return out
+	return kind + u.to.namespace + "/" + u.to.name + port
 }
 
 // ownHop says whether the connection to the backend is one that we open with a
@@ -135,10 +135,11 @@ func (t *translation) followService(u backendUse) resolution {
 		return problem
 	}
 	key := Key{KindService, svc.Namespace, svc.Name}
+	parts := t.x.parts.of(key) // its policies and its slices
 	var tls *lbmodel.BackendTLS
 	if u.ownHop() {
 		var bad string
-		if tls, bad = t.policyTLS(key, svc, port.Name); bad != "" {
+		if tls, bad = t.policyTLS(partsOf[*gwv1.BackendTLSPolicy](parts), svc, port.Name); bad != "" {
 			r := refused(reasonInvalidBackendTLS, "%s", bad)
 			r.tls = reasonInvalidBackendTLS
 			return r
@@ -154,7 +155,7 @@ func (t *translation) followService(u backendUse) resolution {
 	})
 	if _, done := t.endpoints[r.group]; !done && r.reason == "" {
 		t.finder.begin(group) // now, while all that it reads is at hand
-		t.endpoints[r.group] = t.finder.serviceEndpoints(svc, port)
+		t.endpoints[r.group] = t.finder.serviceEndpoints(parts, svc, port)
 	}
 	return r
 }

@@ -35,11 +35,11 @@ func sortedStates(m map[Key]policyState) []policyState {
 // policyTLS is the TLS of the hop to a Service's port: nil without a policy. A
 // policy that cannot be honoured is a problem and never plain text. We support
 // several targetRefs; each is judged on its own.
-func (t *translation) policyTLS(service Key, svc *corev1.Service, port string) (*lbmodel.BackendTLS, string) {
-	policies := partsOf[*gwv1.BackendTLSPolicy](t.x, service, KindBackendTLSPolicy)
+func (t *translation) policyTLS(policies []*gwv1.BackendTLSPolicy, svc *corev1.Service, port string) (*lbmodel.BackendTLS, string) {
 	if len(policies) == 0 {
 		return nil, ""
 	}
+	service := Key{KindService, svc.Namespace, svc.Name}
 	slices.SortStableFunc(policies, func(a, b *gwv1.BackendTLSPolicy) int { return compareAge(a, b) })
 	whole := t.firstPolicy(policies, service, "")
 	for _, p := range svc.Spec.Ports {

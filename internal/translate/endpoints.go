@@ -152,7 +152,7 @@ func (f *finder) endpoints(g groupRef) endpointSet {
 		if port == nil {
 			return endpointSet{}
 		}
-		return f.serviceEndpoints(svc, port)
+		return f.serviceEndpoints(f.x.parts.of(g.key), svc, port)
 	}
 	b, ok := lookup[*gwxv1alpha1.XBackend](f.x, KindXBackend, g.key.Namespace, g.key.Name)
 	switch {
@@ -169,6 +169,9 @@ func (f *finder) endpoints(g groupRef) endpointSet {
 // refusedFindings says of every route which of its backends has endpoints that
 // are not sent to.
 func refusedFindings(routes []*routeState, sets map[string]endpointSet, gateway Key) (out []lbmodel.Finding) {
+	if !anyRefused(sets) {
+		return nil // as nearly always: no need to look at every route
+	}
 	for _, s := range routes {
 		for _, h := range s.hops {
 			set := sets[h.group]
@@ -182,6 +185,15 @@ func refusedFindings(routes []*routeState, sets map[string]endpointSet, gateway 
 		}
 	}
 	return out
+}
+
+func anyRefused(sets map[string]endpointSet) bool {
+	for _, set := range sets {
+		if len(set.refused) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (t *translation) findRefusedEndpoints() {

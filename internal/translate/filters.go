@@ -55,6 +55,9 @@ type filtered struct {
 // is not served. The exception is a mirror whose backend is missing, which the
 // API says to drop alone.
 func (t *translation) filters(c ruleContext, list []filter, matches []gwv1.HTTPRouteMatch) (out filtered, ok bool) {
+	if len(list) == 0 {
+		return out, true
+	}
 	ok = true
 	seen := map[string]bool{}
 	for i, f := range list {

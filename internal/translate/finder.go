@@ -31,16 +31,16 @@ type located struct {
 // Services and Services without a selector are no different. The slice's port of
 // the Service port's name is the one to send to. Of a dual-stack Service the
 // first family counts, so that no pod counts twice.
-func (f *finder) serviceEndpoints(svc *corev1.Service, port *corev1.ServicePort) endpointSet {
-	parts := partsOf[*discoveryv1.EndpointSlice](f.x, f.group.key, KindEndpointSlice)
-	for _, s := range parts {
+func (f *finder) serviceEndpoints(parts pmap[any], svc *corev1.Service, port *corev1.ServicePort) endpointSet {
+	endpointSlices := partsOf[*discoveryv1.EndpointSlice](parts)
+	for _, s := range endpointSlices {
 		if number, ok := slicePort(s, port); ok && inFamily(s, svc) {
 			for i := range s.Endpoints {
 				f.addEndpoint(&s.Endpoints[i], number)
 			}
 		}
 	}
-	return f.set(sourceKnown(len(parts) > 0 || f.x.live))
+	return f.set(sourceKnown(len(endpointSlices) > 0 || f.x.live))
 }
 
 // servicePort finds the Service port that a group means.
@@ -133,12 +133,14 @@ func (f *finder) forbidden(addr netip.Addr, text string) string {
 }
 
 func (x *Index) podHas(namespace, address string) bool {
-	_, ok := x.parts.sets.get(Key{kindPodIP, namespace, address})
-	return ok
+	return x.parts.sets.has(Key{kindPodIP, namespace, address})
 }
 
 // locate fills in what the node knows.
 func (f *finder) locate(e *lbmodel.Endpoint) {
+	if e.Node == "" {
+		return
+	}
 	node, ok := lookup[*corev1.Node](f.x, KindNode, "", e.Node)
 	if !ok {
 		return
@@ -180,7 +182,7 @@ type sourceKnown bool
 // their own address, so none is foreign.
 func (f *finder) selectedEndpoints(b *gwxv1alpha1.XBackend) endpointSet {
 	known := f.x.live
-	for _, pod := range partsOf[*corev1.Pod](f.x, Key{Kind: kindPodsIn, Name: b.Namespace}, KindPod) {
+	for _, pod := range partsOf[*corev1.Pod](f.x.parts.of(Key{Kind: kindPodsIn, Name: b.Namespace})) {
 		known = true
 		if !selectsPod(b, pod) || pod.Status.PodIP == "" || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 			continue

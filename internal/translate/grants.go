@@ -12,9 +12,8 @@ func (x *Index) permitted(from referrer, to target) bool {
 	if from.namespace == to.namespace {
 		return true
 	}
-	for key := range x.parts.of(grantPoint(to.namespace, from.namespace, from.kind)) {
-		g, ok := lookup[*gwv1.ReferenceGrant](x, key.Kind, key.Namespace, key.Name)
-		if ok && grants(g, from, to) {
+	for _, obj := range x.parts.of(grantPoint(to.namespace, from.namespace, from.kind)).all() {
+		if g, ok := obj.(*gwv1.ReferenceGrant); ok && grants(g, from, to) {
 			return true
 		}
 	}

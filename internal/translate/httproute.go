@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +31,7 @@ func (t *translation) httpMatches(c ruleContext, list []gwv1.HTTPRouteMatch) (ou
 	if len(list) == 0 {
 		return []match{{Match: lbmodel.Match{Path: lbmodel.PathMatch{Kind: lbmodel.MatchPrefix, Value: "/"}}}}, true
 	}
-	ok = true
+	out, ok = make([]match, 0, len(list)), true
 	for i := range list {
 		m, problem := httpMatch(&list[i])
 		if problem != "" {
@@ -148,7 +149,7 @@ func (t *translation) httpAction(c ruleContext, rule *gwv1.HTTPRouteRule) lbmode
 		t.invalid(c, gwv1.RouteReasonUnsupportedValue, "%s", problem)
 		ok = false
 	}
-	forward := &lbmodel.Forward{}
+	forward := &lbmodel.Forward{Backends: slices.Grow([]lbmodel.Backend(nil), len(rule.BackendRefs))}
 	for i := range rule.BackendRefs {
 		forward.Backends = append(forward.Backends, t.httpBackend(c.in("backendRefs", i), &rule.BackendRefs[i], rule.Matches))
 	}

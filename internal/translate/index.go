@@ -36,8 +36,8 @@ type Index struct {
 	live    bool // see Snapshot.LiveEndpoints
 
 	objects pmap[any]
-	affects multimap // from an object to those that change with it
-	parts   multimap // from a whole to its parts
+	affects multimap[struct{}] // from an object to those that change with it
+	parts   multimap[any]      // from a whole to its parts, which lie in the set: a route or a slice costs no further lookup
 	orphans pmap[struct{}]
 }
 
@@ -127,17 +127,17 @@ func (x *Index) put(key Key, obj any, by *edit) {
 	e := x.edgesOf(key, obj)
 	x.objects = x.objects.set(key, obj, by)
 	for _, k := range e.reads {
-		x.affects = x.affects.add(k, key, by)
+		x.affects = x.affects.add(k, key, struct{}{}, by)
 	}
 	for _, k := range e.partOf {
-		x.affects = x.affects.add(key, k, by)
-		x.parts = x.parts.add(k, key, by)
+		x.affects = x.affects.add(key, k, struct{}{}, by)
+		x.parts = x.parts.add(k, key, obj, by)
 	}
 	for _, k := range e.listIn {
-		x.parts = x.parts.add(k, key, by)
+		x.parts = x.parts.add(k, key, obj, by)
 	}
 	for _, k := range e.claimed {
-		x.parts = x.parts.add(claimPoint(k), key, by)
+		x.parts = x.parts.add(claimPoint(k), key, obj, by)
 	}
 }
 
@@ -174,7 +174,7 @@ func (x *Index) findOrphan(key Key, obj any, by *edit) {
 
 // orphan does the same for everybody with an entry for a parent that went.
 func (x *Index) orphan(parent Key, by *edit) {
-	for key := range x.parts.of(claimPoint(parent)) {
+	for key := range x.parts.of(claimPoint(parent)).all() {
 		x.orphans = x.orphans.set(key, struct{}{}, by)
 	}
 }
@@ -189,7 +189,7 @@ func (x *Index) walk(start Key, old, obj any, gateways map[Key]bool) {
 			gateways[at] = true
 			continue
 		}
-		for k := range x.affects.of(at) {
+		for k := range x.affects.of(at).all() {
 			if !seen[k] && x.matters(at, k, old, obj) {
 				seen[k] = true
 				todo = append(todo, k)

@@ -66,7 +66,7 @@ func (t *translation) collectListeners() {
 	for _, spec := range t.gateway.Spec.Listeners {
 		t.addListener(t.key, spec)
 	}
-	sets := partsOf[*gwv1.ListenerSet](t.x, t.key, KindListenerSet)
+	sets := partsOf[*gwv1.ListenerSet](t.x.parts.of(t.key))
 	slices.SortStableFunc(sets, func(a, b *gwv1.ListenerSet) int { return compareAge(a, b) })
 	for _, s := range sets {
 		key := Key{KindListenerSet, s.Namespace, s.Name}

@@ -107,21 +107,17 @@ func lookup[T any](x *Index, kind, namespace, name string) (obj T, ok bool) {
 	return obj, ok
 }
 
-// partsOf finds the parts of one kind that an object has (the slices of a
-// Service, the sets of a Gateway), sorted by key. T is the kind's type.
-func partsOf[T any](x *Index, whole Key, kind string) []T {
+// partsOf are the parts of one type (the slices of a Service, the sets of a
+// Gateway), sorted by key.
+func partsOf[T any](parts pmap[any]) []T {
 	type part struct {
 		key Key
 		obj T
 	}
-	var found []part
-	for k := range x.parts.of(whole) {
-		if k.Kind != kind {
-			continue
-		}
-		v, _ := x.objects.get(k)
+	found := make([]part, 0, 4) // most wholes have few parts, and these need no heap
+	for key, v := range parts.all() {
 		if obj, ok := v.(T); ok {
-			found = append(found, part{k, obj})
+			found = append(found, part{key, obj})
 		}
 	}
 	if len(found) == 0 {

@@ -175,7 +175,8 @@ func (n *trieNode[V]) delLeaf(k Key) *trieNode[V] {
 	case len(n.more) == 0:
 		return nil
 	default:
-		n.first, n.more = n.more[0], slices.Delete(n.more, 0, 1)
+		n.first = n.more[0]
+		n.more = slices.Delete(n.more, 0, 1)
 	}
 	return n
 }
@@ -203,16 +204,16 @@ func (n *trieNode[V]) walk(yield func(Key, V) bool) bool {
 	return true
 }
 
-// multimap is a persistent map from a key to a set of keys.
-type multimap struct{ sets pmap[pmap[struct{}]] }
+// multimap is a persistent map from a key to a set of keys, each with a value.
+type multimap[V any] struct{ sets pmap[pmap[V]] }
 
-func (m multimap) add(k, member Key, by *edit) multimap {
+func (m multimap[V]) add(k, member Key, v V, by *edit) multimap[V] {
 	set, _ := m.sets.get(k)
-	m.sets = m.sets.set(k, set.set(member, struct{}{}, by), by)
+	m.sets = m.sets.set(k, set.set(member, v, by), by)
 	return m
 }
 
-func (m multimap) remove(k, member Key, by *edit) multimap {
+func (m multimap[V]) remove(k, member Key, by *edit) multimap[V] {
 	set, ok := m.sets.get(k)
 	if !ok {
 		return m
@@ -226,16 +227,8 @@ func (m multimap) remove(k, member Key, by *edit) multimap {
 	return m
 }
 
-// count is the number of members of k's set.
-func (m multimap) count(k Key) int {
+// of is k's set, which may be empty.
+func (m multimap[V]) of(k Key) pmap[V] {
 	set, _ := m.sets.get(k)
-	return set.size
-}
-
-// of yields the members of k's set.
-func (m multimap) of(k Key) iter.Seq[Key] {
-	set, _ := m.sets.get(k)
-	return func(yield func(Key) bool) {
-		set.root.walk(func(member Key, _ struct{}) bool { return yield(member) })
-	}
+	return set
 }

@@ -44,6 +44,7 @@ const (
 	Paused           SyncReason = "Paused"
 	ApprovalRequired SyncReason = "ApprovalRequired"
 	Protected        SyncReason = "Protected"
+	Unfinished       SyncReason = "Pending" // changes failed or are under way; they are tried again
 )
 
 // Patch is the complete status that an object should have. It was made from the
@@ -104,7 +105,7 @@ func (w *statusWriter) patch(key Key, obj metav1.Object, have, want any) {
 func (w *statusWriter) claimants(used map[Key]bool, mine func(Key) bool) []Key {
 	for _, key := range w.keys {
 		w.claimed(key, used, mine)
-		for part := range w.x.parts.of(key) {
+		for part := range w.x.parts.of(key).all() {
 			if part.Kind == KindListenerSet {
 				w.claimed(part, used, mine)
 			}
@@ -119,7 +120,7 @@ func (w *statusWriter) claimants(used map[Key]bool, mine func(Key) bool) []Key {
 }
 
 func (w *statusWriter) claimed(parent Key, used map[Key]bool, mine func(Key) bool) {
-	for key := range w.x.parts.of(claimPoint(parent)) {
+	for key := range w.x.parts.of(claimPoint(parent)).all() {
 		if mine(key) {
 			used[key] = true
 		}

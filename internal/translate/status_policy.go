@@ -64,29 +64,47 @@ func (w *statusWriter) policies() {
 	}
 }
 
-func (w *statusWriter) policyAncestors(p *gwv1.BackendTLSPolicy, entries []ancestorEntry) []gwv1.PolicyAncestorStatus {
+// ancestors are the entries of one object: others' as they are, ours as results
+// have them now, new ones at the end while there is room.
+func (w *statusWriter) ancestors(a ancestry) []gwv1.PolicyAncestorStatus {
 	var out []gwv1.PolicyAncestorStatus
 	done := map[Key]bool{}
-	for _, have := range p.Status.Ancestors {
-		gateway := parentKey(have.AncestorRef, p.Namespace)
-		i := slices.IndexFunc(entries, func(e ancestorEntry) bool { return e.gateway == gateway })
+	for _, have := range a.have {
+		gateway := parentKey(have.AncestorRef, a.namespace)
+		i := slices.IndexFunc(a.entries, func(e ancestorEntry) bool { return e.gateway == gateway })
 		switch {
 		case !w.x.ours(have.ControllerName), i < 0 && w.keeps(gateway):
 			out = append(out, have)
 		case i >= 0 && !done[gateway]:
 			done[gateway] = true
-			have.Conditions = w.policyConditions(have.Conditions, p.Generation, entries[i])
+			have.Conditions = a.conditions(have.Conditions, a.entries[i])
 			out = append(out, have)
 		}
 	}
-	for _, e := range entries {
-		if !done[e.gateway] && len(out) < maxAncestors {
-			out = append(out, gwv1.PolicyAncestorStatus{
-				AncestorRef: e.ref(), ControllerName: e.controller, Conditions: w.policyConditions(nil, p.Generation, e),
-			})
+	for _, e := range a.entries {
+		if !done[e.gateway] && len(out) < a.most {
+			out = append(out, gwv1.PolicyAncestorStatus{AncestorRef: e.ref(), ControllerName: e.controller, Conditions: a.conditions(nil, e)})
 		}
 	}
 	return out
+}
+
+// ancestry is what the entries of one object are made from.
+type ancestry struct {
+	namespace  string // of the object
+	have       []gwv1.PolicyAncestorStatus
+	entries    []ancestorEntry
+	most       int
+	conditions func(have []metav1.Condition, e ancestorEntry) []metav1.Condition
+}
+
+func (w *statusWriter) policyAncestors(p *gwv1.BackendTLSPolicy, entries []ancestorEntry) []gwv1.PolicyAncestorStatus {
+	return w.ancestors(ancestry{
+		namespace: p.Namespace, have: p.Status.Ancestors, entries: entries, most: maxAncestors,
+		conditions: func(have []metav1.Condition, e ancestorEntry) []metav1.Condition {
+			return w.policyConditions(have, p.Generation, e)
+		},
+	})
 }
 
 func (w *statusWriter) policyConditions(have []metav1.Condition, generation int64, e ancestorEntry) []metav1.Condition {
@@ -128,27 +146,21 @@ func (w *statusWriter) xbackends() {
 	}
 }
 
+// backendAncestors are the same for an XBackend, whose entries are of a type of
+// their own with the same fields.
 func (w *statusWriter) backendAncestors(b *gwxv1alpha1.XBackend, entries []ancestorEntry) []gwxv1alpha1.BackendAncestorStatus {
-	var out []gwxv1alpha1.BackendAncestorStatus
-	done := map[Key]bool{}
-	for _, have := range b.Status.Ancestors {
-		gateway := parentKey(have.AncestorRef, b.Namespace)
-		i := slices.IndexFunc(entries, func(e ancestorEntry) bool { return e.gateway == gateway })
-		switch {
-		case !w.x.ours(have.ControllerName), i < 0 && w.keeps(gateway):
-			out = append(out, have)
-		case i >= 0 && !done[gateway]:
-			done[gateway] = true
-			have.Conditions = w.backendConditions(have.Conditions, b.Generation, entries[i])
-			out = append(out, have)
-		}
+	a := ancestry{
+		namespace: b.Namespace, entries: entries, most: maxBackendAncestors,
+		conditions: func(have []metav1.Condition, e ancestorEntry) []metav1.Condition {
+			return w.backendConditions(have, b.Generation, e)
+		},
 	}
-	for _, e := range entries {
-		if !done[e.gateway] && len(out) < maxBackendAncestors {
-			out = append(out, gwxv1alpha1.BackendAncestorStatus{
-				AncestorRef: e.ref(), ControllerName: e.controller, Conditions: w.backendConditions(nil, b.Generation, e),
-			})
-		}
+	for _, h := range b.Status.Ancestors {
+		a.have = append(a.have, gwv1.PolicyAncestorStatus{AncestorRef: h.AncestorRef, ControllerName: h.ControllerName, Conditions: h.Conditions})
+	}
+	var out []gwxv1alpha1.BackendAncestorStatus
+	for _, e := range w.ancestors(a) {
+		out = append(out, gwxv1alpha1.BackendAncestorStatus{AncestorRef: e.AncestorRef, ControllerName: e.ControllerName, Conditions: e.Conditions})
 	}
 	return out
 }

@@ -56,7 +56,7 @@ func (b *bench) config() providers.Config {
 		Provider: b.world.Provider(), Cluster: cluster, Name: "law",
 		Clock:    providers.Clock{Now: b.clock.Now, After: b.clock.After},
 		Rand:     rand.New(rand.NewPCG(1, 2)).Float64,
-		Log:      slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Log:      b.logger(),
 		Parallel: b.parallel, CallTimeout: b.timeout,
 	}
 }

@@ -75,7 +75,7 @@ type recorder struct {
 
 func (r *recorder) Errorf(format string, args ...any) {
 	r.failed.Store(true)
-	r.TB.Logf("as it should be: "+format, args...)
+	r.Logf("as it should be: "+format, args...)
 }
 
 func (r *recorder) Fatalf(format string, args ...any) {

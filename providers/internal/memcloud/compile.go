@@ -30,7 +30,7 @@ type Provider struct {
 	compiled atomic.Int32 // for the bugs that remember
 }
 
-// Provider is a new client of the cloud.
+// NewProvider is a new client of the cloud.
 func (s *Service) NewProvider() *Provider { return &Provider{service: s} }
 
 var features = []lbmodel.Feature{

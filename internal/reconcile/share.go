@@ -1,0 +1,134 @@
+package reconcile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"gatehouse.dev/api/v1alpha1"
+	"gatehouse.dev/internal/translate"
+	"gatehouse.dev/lbmodel"
+)
+
+// share is what of a group's plan and run is one gateway's business. Gateways
+// share a plan for the sake of order; the status of each is about itself alone.
+type share struct {
+	gateway       Gateway
+	planned, done Group
+	ran           bool // done is what became of planned
+	mine          map[lbmodel.ID]bool
+}
+
+// unfinished is what the run left undone: the error of each failed step, nil for
+// those that were never tried because of one.
+func (s share) unfinished() map[lbmodel.ID]error {
+	if !s.ran || s.done.Outcome.Settled() {
+		return nil
+	}
+	out := map[lbmodel.ID]error{}
+	for _, id := range s.done.Outcome.Blocked {
+		if s.mine[id] {
+			out[id] = nil
+		}
+	}
+	for id, err := range s.done.Outcome.Failed {
+		if s.mine[id] {
+			out[id] = err
+		}
+	}
+	return out
+}
+
+// failures are the failed steps by what they were for. A step that does not say
+// concerns the whole gateway.
+func (s share) failures(left map[lbmodel.ID]error) map[lbmodel.Source]error {
+	out := map[lbmodel.Source]error{}
+	owner := s.gateway.Result.Gateway.Owner
+	for _, step := range s.done.Plan.Steps {
+		err := left[step.ID]
+		if err == nil || lbmodel.CodeOf(err) == lbmodel.CodePending {
+			continue
+		}
+		sources := sourcesOf(step)
+		if len(sources) == 0 {
+			sources = []lbmodel.Source{{Kind: owner.Kind, Namespace: owner.Namespace, Name: owner.Name}}
+		}
+		for _, source := range sources {
+			out[source] = err
+		}
+	}
+	return out
+}
+
+func sourcesOf(step lbmodel.Step) []lbmodel.Source {
+	for _, spec := range []lbmodel.Spec{step.Want, step.Have.Spec} {
+		if s, ok := spec.(lbmodel.Sourced); ok {
+			return s.Sources()
+		}
+	}
+	return nil
+}
+
+func pending(left map[lbmodel.ID]error) bool {
+	for _, err := range left {
+		if lbmodel.CodeOf(err) == lbmodel.CodePending {
+			return true
+		}
+	}
+	return false
+}
+
+// sync is how the cloud stands to what the gateway wants.
+func (s share) sync(left map[lbmodel.ID]error) translate.Sync {
+	steps := s.steps(s.planned)
+	if s.ran {
+		steps -= s.steps(s.done)
+	}
+	switch reported := s.reported(); {
+	case steps > 0 && s.planned.Apply == v1alpha1.ApplyPlanOnly:
+		return translate.Sync{Reason: translate.Drifted, Detail: fmt.Sprintf("%d steps would be done, but parameters say PlanOnly", steps)}
+	case steps > 0:
+		return translate.Sync{Reason: translate.ApprovalRequired, Detail: fmt.Sprintf("%d steps wait for agreement", steps)}
+	case reported != "":
+		return translate.Sync{Reason: translate.Drifted, Detail: reported}
+	case !s.ran:
+		return translate.Sync{}
+	case len(left) == 0:
+		return translate.Sync{Reason: translate.InSync, Detail: "what is there is what is wanted"}
+	default:
+		return syncOf(left)
+	}
+}
+
+// steps counts those of the group's plan that are the gateway's business.
+func (s share) steps(g Group) (n int) {
+	for _, step := range g.Plan.Steps {
+		if s.mine[step.ID] {
+			n++
+		}
+	}
+	return n
+}
+
+// reported is the first change by others that parameters say to report only.
+func (s share) reported() string {
+	for _, w := range s.planned.Plan.Held.Later {
+		if w.Reason == lbmodel.WaitReported && s.mine[w.ID] {
+			return w.String()
+		}
+	}
+	return ""
+}
+
+// syncOf tells the first failure that is more than a cloud's bad moment, which
+// changes no status.
+func syncOf(left map[lbmodel.ID]error) translate.Sync {
+	for _, id := range slices.SortedFunc(maps.Keys(left), lbmodel.ID.Compare) {
+		switch lbmodel.CodeOf(left[id]) {
+		case lbmodel.CodeOK, lbmodel.CodeThrottled, lbmodel.CodeUnavailable:
+		default:
+			return translate.Sync{Reason: translate.Unfinished, Detail: fmt.Sprintf("%d changes are not done yet; %v", len(left), left[id])}
+		}
+	}
+	return translate.Sync{}
+}
