@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -50,9 +51,9 @@ func refSource(ref gwv1.ParentReference, namespace string) lbmodel.Source {
 // rules once, whatever number of listeners takes it.
 func (t *translation) attachRoutes() {
 	routes := t.namingRoutes()
-	t.pools = make(map[string]lbmodel.Pool, len(routes))
+	t.pools = make(map[string]*poolState, len(routes))
+	t.poolList = make([]*poolState, 0, len(routes))
 	t.resolved = make(map[backendUse]*resolution, len(routes))
-	t.endpoints = make(map[string]endpointSet, len(routes))
 	t.routes = make([]*routeState, len(routes))
 	states := make([]routeState, len(routes)) // one piece of memory rather than one a route
 	for i := range routes {
@@ -80,16 +81,21 @@ func (t *translation) namingRoutes() []route {
 	for _, s := range t.sets {
 		found = t.routesOf(found, s.key)
 	}
-	slices.SortFunc(found, func(a, b route) int { return compareKeys(a.key, b.key) })
-	return slices.CompactFunc(found, func(a, b route) bool { return a.key == b.key })
+	slices.SortFunc(found, comparePart)
+	found = slices.CompactFunc(found, func(a, b part[any]) bool { return a.key == b.key })
+	out := make([]route, len(found))
+	for i, p := range found {
+		out[i], _ = routeOf(p.key, p.obj)
+	}
+	return out
 }
 
-func (t *translation) routesOf(found []route, parent Key) []route {
-	parts := t.x.parts.of(parent)
+func (t *translation) routesOf(found []part[any], parent Key) []part[any] {
+	parts := t.x.at(parent).parts
 	found = slices.Grow(found, parts.size)
 	for key, obj := range parts.all() {
-		if r, ok := routeOf(key, obj); ok {
-			found = append(found, r)
+		if strings.HasSuffix(key.Kind, "Route") {
+			found = append(found, part[any]{key, obj})
 		}
 	}
 	return found

@@ -120,7 +120,9 @@ func (t *translation) follow(u backendUse) resolution {
 }
 
 func (t *translation) followService(u backendUse) resolution {
-	svc, ok := lookup[*corev1.Service](t.x, KindService, u.to.namespace, u.to.name)
+	key := Key{KindService, u.to.namespace, u.to.name}
+	found := t.x.at(key)
+	svc, ok := found.obj.(*corev1.Service)
 	switch {
 	case !ok:
 		return refused(string(gwv1.RouteReasonBackendNotFound), "Service %s/%s does not exist", u.to.namespace, u.to.name)
@@ -134,12 +136,10 @@ func (t *translation) followService(u backendUse) resolution {
 	if port == nil {
 		return problem
 	}
-	key := Key{KindService, svc.Namespace, svc.Name}
-	parts := t.x.parts.of(key) // its policies and its slices
 	var tls *lbmodel.BackendTLS
 	if u.ownHop() {
 		var bad string
-		if tls, bad = t.policyTLS(partsOf[*gwv1.BackendTLSPolicy](parts), svc, port.Name); bad != "" {
+		if tls, bad = t.policyTLS(partsOf[*gwv1.BackendTLSPolicy](found.parts), svc, port.Name); bad != "" {
 			r := refused(reasonInvalidBackendTLS, "%s", bad)
 			r.tls = reasonInvalidBackendTLS
 			return r
@@ -150,14 +150,9 @@ func (t *translation) followService(u backendUse) resolution {
 		return refused(string(gwv1.RouteReasonUnsupportedProtocol), "Service %s/%s port %d: %s", svc.Namespace, svc.Name, u.port, unfit)
 	}
 	group := t.group(u, key, u.port)
-	r := t.pool(u, lbmodel.Pool{
+	return t.pool(u, lbmodel.Pool{
 		Source: key.source("ports[" + strconv.Itoa(int(u.port)) + "]"), Protocol: protocol, TLS: tls, Group: group.String(),
-	})
-	if _, done := t.endpoints[r.group]; !done && r.reason == "" {
-		t.finder.begin(group) // now, while all that it reads is at hand
-		t.endpoints[r.group] = t.finder.serviceEndpoints(parts, svc, port)
-	}
-	return r
+	}, func() endpointSet { return t.finder.begin(group).serviceEndpoints(found.parts, svc, port) })
 }
 
 // servicePort finds the port that a reference names by its number. TCP and UDP
@@ -195,9 +190,18 @@ func portList(svc *corev1.Service) string {
 	return strings.Join(ports, ", ")
 }
 
-// pool names a pool and stores it, unless its hop is protected less than the
-// gateway's parameters demand: nothing below the floor is ever programmed.
-func (t *translation) pool(u backendUse, p lbmodel.Pool) resolution {
+// poolState is a pool, the endpoints that it may not have, and whether anything
+// that is served uses it.
+type poolState struct {
+	lbmodel.Pool
+	refused []refusal
+	used    bool
+}
+
+// pool names a pool and stores it with its endpoints, unless its hop is protected
+// less than the gateway's parameters demand: nothing below the floor is ever
+// programmed. The endpoints are found now, while all that find reads is at hand.
+func (t *translation) pool(u backendUse, p lbmodel.Pool, find func() endpointSet) resolution {
 	r := resolution{group: p.Group}
 	if u.ownHop() || p.TLS != nil {
 		floor := lbmodel.TLSLevel(t.params.MinimumBackendTLS)
@@ -217,7 +221,12 @@ func (t *translation) pool(u backendUse, p lbmodel.Pool) resolution {
 	if p.TLS != nil {
 		p.Name += "/" + tlsHash(p.TLS)
 	}
-	t.pools[p.Name] = p
+	if t.pools[p.Name] == nil {
+		set := find()
+		p.Endpoints = set.endpoints
+		state := &poolState{Pool: p, refused: set.refused}
+		t.pools[p.Name], t.poolList = state, append(t.poolList, state)
+	}
 	r.pool = p.Name
 	return r
 }

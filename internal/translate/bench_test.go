@@ -171,7 +171,7 @@ func BenchmarkRouteScale(b *testing.B) {
 			small, large := shape.small.indexes(20), shape.large.indexes(1)
 			var perSmall, perLarge time.Duration
 			for b.Loop() {
-				for range 7 {
+				for range 10 {
 					perSmall = best(perSmall, costOf(b, small))
 					perLarge = best(perLarge, costOf(b, large))
 				}

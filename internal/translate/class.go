@@ -88,7 +88,7 @@ func (x *Index) isOurs(key Key) bool {
 func (x *Index) Gateways() []Key {
 	var out []Key
 	for _, c := range x.classes() {
-		for key := range x.parts.of(Key{Kind: kindOfClass, Name: c.obj.Name}).all() {
+		for key := range x.at(Key{Kind: kindOfClass, Name: c.obj.Name}).parts.all() {
 			out = append(out, key)
 		}
 	}
@@ -99,7 +99,7 @@ func (x *Index) Gateways() []Key {
 // classes are our classes, sorted by name.
 func (x *Index) classes() []class {
 	var out []class
-	for _, obj := range partsOf[*gwv1.GatewayClass](x.parts.of(Key{Kind: kindClasses})) {
+	for _, obj := range partsOf[*gwv1.GatewayClass](x.at(Key{Kind: kindClasses}).parts) {
 		if c, ok := x.classOf(obj.Name); ok {
 			out = append(out, c)
 		}

@@ -17,6 +17,22 @@ type edges struct {
 	claimed []Key // parents for which my status holds an entry of ours
 }
 
+// wholes yields everybody that lists me.
+func (e edges) wholes(yield func(Key) bool) {
+	for _, list := range [...][]Key{e.partOf, e.listIn} {
+		for _, k := range list {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+	for _, k := range e.claimed {
+		if !yield(claimPoint(k)) {
+			return
+		}
+	}
+}
+
 // Keys of things that are no objects: meeting points in the graph of edges.
 const (
 	kindSelectors = "namespace selectors" // who selects namespaces by label

@@ -69,7 +69,7 @@ func (g groupRef) String() string {
 	if g.udp {
 		out += "+udp"
 	}
-	return out + g.reach.suffix()
+	return out + g.suffix()
 }
 
 // parseGroup reads what groupRef.String wrote.
@@ -126,25 +126,17 @@ func (x *Index) PoolsOf(backend Key, before Result) (pools []lbmodel.Pool, findi
 	return pools, refusedFindings(before.routes, sets, gateway)
 }
 
-// endpointSet finds a group's endpoints, once.
-func (t *translation) endpointSet(group string) endpointSet {
-	set, ok := t.endpoints[group]
-	if !ok {
-		if g, known := parseGroup(group); known {
-			set = t.finder.endpoints(g)
-		}
-		t.endpoints[group] = set
-	}
-	return set
+func (f *finder) begin(g groupRef) *finder {
+	f.group, f.found, f.refused = g, f.found[:0], nil
+	return f
 }
-
-func (f *finder) begin(g groupRef) { f.group, f.found, f.refused = g, f.found[:0], nil }
 
 // endpoints are those of one group.
 func (f *finder) endpoints(g groupRef) endpointSet {
 	f.begin(g)
 	if g.key.Kind == KindService {
-		svc, ok := lookup[*corev1.Service](f.x, KindService, g.key.Namespace, g.key.Name)
+		found := f.x.at(g.key)
+		svc, ok := found.obj.(*corev1.Service)
 		if !ok {
 			return endpointSet{}
 		}
@@ -152,7 +144,7 @@ func (f *finder) endpoints(g groupRef) endpointSet {
 		if port == nil {
 			return endpointSet{}
 		}
-		return f.serviceEndpoints(f.x.parts.of(g.key), svc, port)
+		return f.serviceEndpoints(found.parts, svc, port)
 	}
 	b, ok := lookup[*gwxv1alpha1.XBackend](f.x, KindXBackend, g.key.Namespace, g.key.Name)
 	switch {
@@ -169,7 +161,7 @@ func (f *finder) endpoints(g groupRef) endpointSet {
 // refusedFindings says of every route which of its backends has endpoints that
 // are not sent to.
 func refusedFindings(routes []*routeState, sets map[string]endpointSet, gateway Key) (out []lbmodel.Finding) {
-	if !anyRefused(sets) {
+	if len(sets) == 0 {
 		return nil // as nearly always: no need to look at every route
 	}
 	for _, s := range routes {
@@ -187,17 +179,14 @@ func refusedFindings(routes []*routeState, sets map[string]endpointSet, gateway 
 	return out
 }
 
-func anyRefused(sets map[string]endpointSet) bool {
-	for _, set := range sets {
-		if len(set.refused) > 0 {
-			return true
+func (t *translation) findRefusedEndpoints() {
+	sets := map[string]endpointSet{}
+	for _, p := range t.poolList {
+		if len(p.refused) > 0 {
+			sets[p.Group] = endpointSet{p.Endpoints, p.refused}
 		}
 	}
-	return false
-}
-
-func (t *translation) findRefusedEndpoints() {
-	t.findings = append(t.findings, refusedFindings(t.routes, t.endpoints, t.key)...)
+	t.findings = append(t.findings, refusedFindings(t.routes, sets, t.key)...)
 }
 
 // ruleForeign is why an address of nobody is refused.

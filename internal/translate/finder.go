@@ -133,7 +133,7 @@ func (f *finder) forbidden(addr netip.Addr, text string) string {
 }
 
 func (x *Index) podHas(namespace, address string) bool {
-	return x.parts.sets.has(Key{kindPodIP, namespace, address})
+	return x.at(Key{kindPodIP, namespace, address}).parts.size > 0
 }
 
 // locate fills in what the node knows.
@@ -182,7 +182,7 @@ type sourceKnown bool
 // their own address, so none is foreign.
 func (f *finder) selectedEndpoints(b *gwxv1alpha1.XBackend) endpointSet {
 	known := f.x.live
-	for _, pod := range partsOf[*corev1.Pod](f.x.parts.of(Key{Kind: kindPodsIn, Name: b.Namespace})) {
+	for _, pod := range partsOf[*corev1.Pod](f.x.at(Key{Kind: kindPodsIn, Name: b.Namespace}).parts) {
 		known = true
 		if !selectsPod(b, pod) || pod.Status.PodIP == "" || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
 			continue

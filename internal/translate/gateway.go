@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -59,12 +60,12 @@ type translation struct {
 	routes    []*routeState
 	findings  []lbmodel.Finding
 
-	pools          map[string]lbmodel.Pool
+	pools          map[string]*poolState
+	poolList       []*poolState // in the order of the routes, which is often that of the names
 	trust          map[string]lbmodel.Trust
 	identities     map[string]lbmodel.Identity
 	clientIdentity string
 	resolved       map[backendUse]*resolution
-	endpoints      map[string]endpointSet
 	finder         finder
 	policies       map[Key]policyState
 	backends       map[Key]bool
@@ -189,7 +190,7 @@ func (t *translation) parameterProblem(problem string) string {
 // finish puts what is served into the model, in its canonical order, with
 // exactly the pools, trust and identities that something in it uses.
 func (t *translation) finish(model *lbmodel.Gateway) {
-	used := usage{pools: make(map[string]bool, len(t.pools)), trust: map[string]bool{}, identities: map[string]bool{}}
+	used := usage{pools: t.pools, trust: map[string]bool{}, identities: map[string]bool{}}
 	for _, l := range t.listeners {
 		if !l.serves() {
 			continue
@@ -201,13 +202,9 @@ func (t *translation) finish(model *lbmodel.Gateway) {
 	slices.SortFunc(model.Listeners, func(a, b lbmodel.Listener) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Name, b.Name))
 	})
-	model.Pools = slices.Grow(model.Pools, len(used.pools))
-	for _, name := range slices.Sorted(maps.Keys(used.pools)) {
-		pool := t.pools[name]
-		set := t.endpointSet(pool.Group)
-		pool.Endpoints = set.endpoints
-		model.Pools = append(model.Pools, pool)
-		used.tls(pool.TLS)
+	model.Pools = t.usedPools()
+	for _, p := range model.Pools {
+		used.tls(p.TLS)
 	}
 	t.findRefusedEndpoints()
 	for _, name := range slices.Sorted(maps.Keys(used.trust)) {
@@ -218,8 +215,33 @@ func (t *translation) finish(model *lbmodel.Gateway) {
 	}
 }
 
-// usage collects the names that a model refers to.
-type usage struct{ pools, trust, identities map[string]bool }
+// usedPools are the pools in use, sorted by name.
+func (t *translation) usedPools() []lbmodel.Pool {
+	used := make([]*poolState, 0, len(t.poolList))
+	for _, p := range t.poolList {
+		if p.used {
+			used = append(used, p)
+		}
+	}
+	slices.SortFunc(used, func(a, b *poolState) int { return strings.Compare(a.Name, b.Name) })
+	out := slices.Grow([]lbmodel.Pool(nil), len(used))
+	for _, p := range used {
+		out = append(out, p.Pool)
+	}
+	return out
+}
+
+// usage marks the pools and collects the names that a model refers to.
+type usage struct {
+	pools             map[string]*poolState
+	trust, identities map[string]bool
+}
+
+func (u usage) pool(name string) {
+	if p, ok := u.pools[name]; ok {
+		p.used = true
+	}
+}
 
 func (u usage) listener(l lbmodel.Listener) {
 	if l.TLS != nil {
@@ -245,16 +267,14 @@ func (u usage) forward(f *lbmodel.Forward) {
 		return
 	}
 	for _, b := range f.Backends {
-		if b.Pool != "" {
-			u.pools[b.Pool] = true
-		}
+		u.pool(b.Pool)
 		u.edits(b.Edits)
 	}
 }
 
 func (u usage) edits(e lbmodel.Edits) {
 	for _, m := range e.Mirrors {
-		u.pools[m.Pool] = true
+		u.pool(m.Pool)
 	}
 }
 

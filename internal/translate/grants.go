@@ -12,7 +12,7 @@ func (x *Index) permitted(from referrer, to target) bool {
 	if from.namespace == to.namespace {
 		return true
 	}
-	for _, obj := range x.parts.of(grantPoint(to.namespace, from.namespace, from.kind)).all() {
+	for _, obj := range x.at(grantPoint(to.namespace, from.namespace, from.kind)).parts.all() {
 		if g, ok := obj.(*gwv1.ReferenceGrant); ok && grants(g, from, to) {
 			return true
 		}

@@ -35,9 +35,7 @@ type Index struct {
 	cluster string
 	live    bool // see Snapshot.LiveEndpoints
 
-	objects pmap[any]
-	affects multimap[struct{}] // from an object to those that change with it
-	parts   multimap[any]      // from a whole to its parts, which lie in the set: a route or a slice costs no further lookup
+	graph   pmap[vertex]
 	orphans pmap[struct{}]
 }
 
@@ -46,13 +44,16 @@ type Index struct {
 func New(s Snapshot, o Options) *Index {
 	x := &Index{options: o, cluster: s.Cluster, live: s.LiveEndpoints}
 	by := new(edit)
+	var claimants []Key // judged at the end: whom they claim may come later in the snapshot
 	for obj := range s.objects() {
 		if key, ok := KeyOf(obj); ok {
-			x.put(key, obj, by)
+			if e := x.put(key, obj, by); len(e.claimed) > 0 {
+				claimants = append(claimants, key)
+			}
 		}
 	}
-	for key, obj := range x.objects.all() {
-		x.findOrphan(key, obj, by)
+	for _, key := range claimants {
+		x.findOrphan(key, x.at(key).obj, by)
 	}
 	return x
 }
@@ -84,7 +85,7 @@ func (x *Index) With(c Change) (*Index, []Key) {
 		if !ok {
 			continue
 		}
-		old, _ := next.objects.get(key)
+		old := next.at(key).obj
 		changed := !x.equivalent(old, obj)
 		if changed {
 			next.walk(key, old, obj, concerned)
@@ -96,8 +97,8 @@ func (x *Index) With(c Change) (*Index, []Key) {
 		}
 	}
 	for _, key := range c.Delete {
-		old, ok := next.objects.get(key)
-		if !ok {
+		old := next.at(key).obj
+		if old == nil {
 			continue
 		}
 		next.walk(key, old, nil, concerned)
@@ -117,85 +118,6 @@ func (x *Index) concernedOurs(next *Index, concerned map[Key]bool) []Key {
 	}
 	slices.SortFunc(out, compareKeys)
 	return out
-}
-
-// put stores an object with its edges, in place of an older one.
-func (x *Index) put(key Key, obj any, by *edit) {
-	if x.objects.has(key) {
-		x.drop(key, by)
-	}
-	e := x.edgesOf(key, obj)
-	x.objects = x.objects.set(key, obj, by)
-	for _, k := range e.reads {
-		x.affects = x.affects.add(k, key, struct{}{}, by)
-	}
-	for _, k := range e.partOf {
-		x.affects = x.affects.add(key, k, struct{}{}, by)
-		x.parts = x.parts.add(k, key, obj, by)
-	}
-	for _, k := range e.listIn {
-		x.parts = x.parts.add(k, key, obj, by)
-	}
-	for _, k := range e.claimed {
-		x.parts = x.parts.add(claimPoint(k), key, obj, by)
-	}
-}
-
-func (x *Index) drop(key Key, by *edit) {
-	obj, _ := x.objects.get(key)
-	e := x.edgesOf(key, obj)
-	x.objects = x.objects.del(key, by)
-	x.orphans = x.orphans.del(key, by)
-	for _, k := range e.reads {
-		x.affects = x.affects.remove(k, key, by)
-	}
-	for _, k := range e.partOf {
-		x.affects = x.affects.remove(key, k, by)
-		x.parts = x.parts.remove(k, key, by)
-	}
-	for _, k := range e.listIn {
-		x.parts = x.parts.remove(k, key, by)
-	}
-	for _, k := range e.claimed {
-		x.parts = x.parts.remove(claimPoint(k), key, by)
-	}
-}
-
-// findOrphan remembers an object whose status has our entry for a parent that
-// does not exist: nobody else would ever clean it up.
-func (x *Index) findOrphan(key Key, obj any, by *edit) {
-	for _, parent := range x.edgesOf(key, obj).claimed {
-		if !x.objects.has(parent) {
-			x.orphans = x.orphans.set(key, struct{}{}, by)
-			return
-		}
-	}
-}
-
-// orphan does the same for everybody with an entry for a parent that went.
-func (x *Index) orphan(parent Key, by *edit) {
-	for key := range x.parts.of(claimPoint(parent)).all() {
-		x.orphans = x.orphans.set(key, struct{}{}, by)
-	}
-}
-
-// walk follows the edges from a changed object up to the gateways.
-func (x *Index) walk(start Key, old, obj any, gateways map[Key]bool) {
-	seen := map[Key]bool{start: true}
-	for todo := []Key{start}; len(todo) > 0; {
-		at := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if at.Kind == KindGateway {
-			gateways[at] = true
-			continue
-		}
-		for k := range x.affects.of(at).all() {
-			if !seen[k] && x.matters(at, k, old, obj) {
-				seen[k] = true
-				todo = append(todo, k)
-			}
-		}
-	}
 }
 
 // provider is the provider that serves a controller name.

@@ -1,7 +1,6 @@
 package translate
 
 import (
-	"cmp"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,11 +58,11 @@ func (k Key) path() string { return strings.TrimPrefix(k.Namespace+"/"+k.Name, "
 func compareKeys(a, b Key) int {
 	switch {
 	case a.Kind != b.Kind:
-		return cmp.Compare(a.Kind, b.Kind)
+		return strings.Compare(a.Kind, b.Kind)
 	case a.Namespace != b.Namespace:
-		return cmp.Compare(a.Namespace, b.Namespace)
+		return strings.Compare(a.Namespace, b.Namespace)
 	default:
-		return cmp.Compare(a.Name, b.Name)
+		return strings.Compare(a.Name, b.Name) // cmp.Compare would read the names twice
 	}
 }
 
@@ -75,9 +74,9 @@ func compareAge(a, b metav1.Object) int {
 		return c
 	}
 	if a.GetNamespace() == b.GetNamespace() {
-		return cmp.Compare(a.GetName(), b.GetName())
+		return strings.Compare(a.GetName(), b.GetName())
 	}
-	return cmp.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
+	return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
 }
 
 // deref is *p, or the default where p is nil.

@@ -66,7 +66,7 @@ func (t *translation) collectListeners() {
 	for _, spec := range t.gateway.Spec.Listeners {
 		t.addListener(t.key, spec)
 	}
-	sets := partsOf[*gwv1.ListenerSet](t.x.parts.of(t.key))
+	sets := partsOf[*gwv1.ListenerSet](t.x.at(t.key).parts)
 	slices.SortStableFunc(sets, func(a, b *gwv1.ListenerSet) int { return compareAge(a, b) })
 	for _, s := range sets {
 		key := Key{KindListenerSet, s.Namespace, s.Name}
@@ -116,7 +116,7 @@ func (t *translation) allowsNamespace(from gwv1.FromNamespaces, selector *metav1
 	case gwv1.NamespacesFromSame:
 		return same == namespace
 	case gwv1.NamespacesFromSelector:
-		ns, _ := t.x.objects.get(Key{Kind: KindNamespace, Name: namespace})
+		ns := t.x.at(Key{Kind: KindNamespace, Name: namespace}).obj
 		return selector != nil && selects(selector, namespaceLabels(namespace, ns))
 	default:
 		return false

@@ -99,31 +99,31 @@ func each[T any](list []T, yield func(any) bool) bool {
 
 // lookup finds an object by its kind's type.
 func lookup[T any](x *Index, kind, namespace, name string) (obj T, ok bool) {
-	v, ok := x.objects.get(Key{kind, namespace, name})
-	if !ok {
-		return obj, false
-	}
-	obj, ok = v.(T)
+	obj, ok = x.at(Key{kind, namespace, name}).obj.(T)
 	return obj, ok
 }
+
+// part is a part of something, to put in order.
+type part[T any] struct {
+	key Key
+	obj T
+}
+
+func comparePart[T any](a, b part[T]) int { return compareKeys(a.key, b.key) }
 
 // partsOf are the parts of one type (the slices of a Service, the sets of a
 // Gateway), sorted by key.
 func partsOf[T any](parts pmap[any]) []T {
-	type part struct {
-		key Key
-		obj T
-	}
-	found := make([]part, 0, 4) // most wholes have few parts, and these need no heap
+	found := make([]part[T], 0, 4) // most wholes have few parts, and these need no heap
 	for key, v := range parts.all() {
 		if obj, ok := v.(T); ok {
-			found = append(found, part{key, obj})
+			found = append(found, part[T]{key, obj})
 		}
 	}
 	if len(found) == 0 {
 		return nil
 	}
-	slices.SortFunc(found, func(a, b part) int { return compareKeys(a.key, b.key) })
+	slices.SortFunc(found, comparePart)
 	out := make([]T, len(found))
 	for i, p := range found {
 		out[i] = p.obj

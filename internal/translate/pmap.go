@@ -8,11 +8,11 @@ import (
 // pmap is a persistent map: set and delete return another map that shares all
 // but one path with the old one, so that an Index with one object changed costs
 // a few small copies and readers of the old Index never notice. It is a hash
-// trie of 32 ways; its order depends on nothing but its keys.
+// trie of 16 ways; its order depends on nothing but its keys.
 //
 // The zero value is empty.
 type pmap[V any] struct {
-	root *trieNode[V]
+	root trieSlot[V]
 	size int
 }
 
@@ -20,16 +20,27 @@ type pmap[V any] struct {
 type edit struct{ _ byte }
 
 const (
-	trieBits = 5
+	trieBits = 4
 	trieFan  = 1 << trieBits
 )
 
-// trieNode is a branch (kids) or a leaf: the entries of one hash. The first entry
-// of a leaf lies in the node, where reading it costs nothing more; others are
-// there only when two keys have one hash.
-type trieNode[V any] struct {
+// trieSlot holds a branch, a leaf or nothing. Which of them it is lies here and
+// not in what it points at, so that a level of a large map costs one wait for
+// memory and not two.
+type trieSlot[V any] struct {
+	branch *trieBranch[V]
+	leaf   *trieLeaf[V]
+}
+
+type trieBranch[V any] struct {
 	by    *edit
-	kids  *[trieFan]*trieNode[V]
+	slots [trieFan]trieSlot[V]
+}
+
+// trieLeaf has the entries of one hash. The first lies in the leaf, where reading
+// it costs nothing more; others are there only when two keys have one hash.
+type trieLeaf[V any] struct {
+	by    *edit
 	hash  uint64
 	first trieEntry[V]
 	more  []trieEntry[V]
@@ -54,18 +65,19 @@ func hashKey(k Key) uint64 {
 
 func (m pmap[V]) get(k Key) (value V, ok bool) {
 	hash := hashKey(k)
-	n := m.root
-	for shift := 0; n != nil && n.kids != nil; shift += trieBits {
-		n = n.kids[hash>>shift&(trieFan-1)]
+	leaf := m.root.leaf
+	for b, shift := m.root.branch, 0; b != nil; shift += trieBits {
+		slot := &b.slots[hash>>shift&(trieFan-1)]
+		b, leaf = slot.branch, slot.leaf
 	}
-	if n == nil || n.hash != hash {
+	if leaf == nil || leaf.hash != hash {
 		return value, false
 	}
-	if n.first.key == k {
-		return n.first.value, true
+	if leaf.first.key == k {
+		return leaf.first.value, true
 	}
-	if i := n.find(k); i >= 0 {
-		return n.more[i].value, true
+	if i := leaf.find(k); i >= 0 {
+		return leaf.more[i].value, true
 	}
 	return value, false
 }
@@ -76,21 +88,26 @@ func (m pmap[V]) has(k Key) bool {
 }
 
 func (m pmap[V]) set(k Key, v V, by *edit) pmap[V] {
-	hash := hashKey(k)
-	root, added := m.root.set(hash, 0, trieEntry[V]{k, v}, by)
-	m.root = root
-	if added {
-		m.size++
-	}
+	m, value := m.slot(k, by)
+	*value = v
 	return m
 }
 
-func (m pmap[V]) del(k Key, by *edit) pmap[V] {
-	if !m.has(k) {
-		return m
+// slot is the map with a value for k that the edit may write to, zero where there
+// was none. It is good until the map's next change.
+func (m pmap[V]) slot(k Key, by *edit) (_ pmap[V], value *V) {
+	value, added := m.root.slot(hashKey(k), 0, k, by)
+	if added {
+		m.size++
 	}
-	m.root = m.root.del(hashKey(k), 0, k, by)
-	m.size--
+	return m, value
+}
+
+func (m pmap[V]) del(k Key, by *edit) pmap[V] {
+	if m.has(k) {
+		m.root.del(hashKey(k), 0, k, by)
+		m.size--
+	}
 	return m
 }
 
@@ -99,136 +116,113 @@ func (m pmap[V]) all() iter.Seq2[Key, V] {
 	return func(yield func(Key, V) bool) { m.root.walk(yield) }
 }
 
-// find is the place of a key among the entries beyond the first.
-func (n *trieNode[V]) find(k Key) int {
-	return slices.IndexFunc(n.more, func(e trieEntry[V]) bool { return e.key == k })
-}
-
-// own is n itself where this edit made it, and a copy otherwise.
-func (n *trieNode[V]) own(by *edit) *trieNode[V] {
-	if n.by == by {
-		return n
-	}
-	c := &trieNode[V]{by: by, hash: n.hash, first: n.first, more: slices.Clone(n.more)}
-	if n.kids != nil {
-		kids := *n.kids
-		c.kids = &kids
-	}
-	return c
-}
-
-func (n *trieNode[V]) set(hash uint64, shift int, e trieEntry[V], by *edit) (_ *trieNode[V], added bool) {
+// own makes what is in the slot the edit's own: what others made is copied.
+func (s *trieSlot[V]) own(by *edit) {
 	switch {
-	case n == nil:
-		return &trieNode[V]{by: by, hash: hash, first: e}, true
-	case n.kids == nil && n.hash == hash:
-		return n.own(by).setLeaf(e)
-	case n.kids == nil:
-		branch := &trieNode[V]{by: by, kids: new([trieFan]*trieNode[V])}
-		branch.kids[n.hash>>shift&(trieFan-1)] = n
-		n = branch
-	default:
-		n = n.own(by)
+	case s.branch != nil && s.branch.by != by:
+		s.branch = &trieBranch[V]{by: by, slots: s.branch.slots}
+	case s.leaf != nil && s.leaf.by != by:
+		l := *s.leaf
+		l.by, l.more = by, slices.Clone(l.more)
+		s.leaf = &l
 	}
-	slot := &n.kids[hash>>shift&(trieFan-1)]
-	*slot, added = (*slot).set(hash, shift+trieBits, e, by)
-	return n, added
 }
 
-func (n *trieNode[V]) setLeaf(e trieEntry[V]) (*trieNode[V], bool) {
-	if n.first.key == e.key {
-		n.first = e
-		return n, false
+func (s *trieSlot[V]) slot(hash uint64, shift int, k Key, by *edit) (value *V, added bool) {
+	switch {
+	case s.branch == nil && s.leaf == nil:
+		s.leaf = &trieLeaf[V]{by: by, hash: hash, first: trieEntry[V]{key: k}}
+		return &s.leaf.first.value, true
+	case s.leaf != nil && s.leaf.hash == hash:
+		s.own(by)
+		return s.leaf.slot(k)
+	case s.leaf != nil:
+		b := &trieBranch[V]{by: by}
+		b.slots[s.leaf.hash>>shift&(trieFan-1)] = *s
+		*s = trieSlot[V]{branch: b}
+	default:
+		s.own(by)
 	}
-	if i := n.find(e.key); i >= 0 {
-		n.more[i] = e
-		return n, false
-	}
-	if compareKeys(e.key, n.first.key) < 0 {
-		e, n.first = n.first, e
-	}
-	n.more = append(n.more, e)
-	slices.SortFunc(n.more, func(a, b trieEntry[V]) int { return compareKeys(a.key, b.key) })
-	return n, true
+	return s.branch.slots[hash>>shift&(trieFan-1)].slot(hash, shift+trieBits, k, by)
 }
 
 // del removes a key that is there. Empty branches go; a branch with one leaf
 // stays, which costs a step when reading and nothing else.
-func (n *trieNode[V]) del(hash uint64, shift int, k Key, by *edit) *trieNode[V] {
-	n = n.own(by)
-	if n.kids == nil {
-		return n.delLeaf(k)
-	}
-	slot := &n.kids[hash>>shift&(trieFan-1)]
-	*slot = (*slot).del(hash, shift+trieBits, k, by)
-	if *n.kids == ([trieFan]*trieNode[V]{}) {
-		return nil
-	}
-	return n
-}
-
-func (n *trieNode[V]) delLeaf(k Key) *trieNode[V] {
-	switch {
-	case n.first.key != k:
-		i := n.find(k)
-		n.more = slices.Delete(n.more, i, i+1)
-	case len(n.more) == 0:
-		return nil
-	default:
-		n.first = n.more[0]
-		n.more = slices.Delete(n.more, 0, 1)
-	}
-	return n
-}
-
-func (n *trieNode[V]) walk(yield func(Key, V) bool) bool {
-	if n == nil {
-		return true
-	}
-	if n.kids == nil {
-		if !yield(n.first.key, n.first.value) {
-			return false
+func (s *trieSlot[V]) del(hash uint64, shift int, k Key, by *edit) {
+	s.own(by)
+	if s.leaf != nil {
+		if s.leaf.del(k) {
+			s.leaf = nil
 		}
-		for _, e := range n.more {
-			if !yield(e.key, e.value) {
+		return
+	}
+	s.branch.slots[hash>>shift&(trieFan-1)].del(hash, shift+trieBits, k, by)
+	if s.branch.slots == ([trieFan]trieSlot[V]{}) {
+		s.branch = nil
+	}
+}
+
+func (s *trieSlot[V]) walk(yield func(Key, V) bool) bool {
+	if s.leaf != nil {
+		return s.leaf.walk(yield)
+	}
+	if s.branch != nil {
+		for i := range s.branch.slots {
+			if !s.branch.slots[i].walk(yield) {
 				return false
 			}
-		}
-		return true
-	}
-	for _, kid := range n.kids {
-		if !kid.walk(yield) {
-			return false
 		}
 	}
 	return true
 }
 
-// multimap is a persistent map from a key to a set of keys, each with a value.
-type multimap[V any] struct{ sets pmap[pmap[V]] }
-
-func (m multimap[V]) add(k, member Key, v V, by *edit) multimap[V] {
-	set, _ := m.sets.get(k)
-	m.sets = m.sets.set(k, set.set(member, v, by), by)
-	return m
+// find is the place of a key among the entries beyond the first.
+func (l *trieLeaf[V]) find(k Key) int {
+	return slices.IndexFunc(l.more, func(e trieEntry[V]) bool { return e.key == k })
 }
 
-func (m multimap[V]) remove(k, member Key, by *edit) multimap[V] {
-	set, ok := m.sets.get(k)
-	if !ok {
-		return m
+// slot keeps the entries of one hash in the order of their keys.
+func (l *trieLeaf[V]) slot(k Key) (value *V, added bool) {
+	if l.first.key == k {
+		return &l.first.value, false
 	}
-	set = set.del(member, by)
-	if set.size == 0 {
-		m.sets = m.sets.del(k, by)
-		return m
+	if i := l.find(k); i >= 0 {
+		return &l.more[i].value, false
 	}
-	m.sets = m.sets.set(k, set, by)
-	return m
+	e := trieEntry[V]{key: k}
+	if compareKeys(k, l.first.key) < 0 {
+		l.more = slices.Insert(l.more, 0, l.first)
+		l.first = e
+		return &l.first.value, true
+	}
+	i, _ := slices.BinarySearchFunc(l.more, k, func(e trieEntry[V], k Key) int { return compareKeys(e.key, k) })
+	l.more = slices.Insert(l.more, i, e)
+	return &l.more[i].value, true
 }
 
-// of is k's set, which may be empty.
-func (m multimap[V]) of(k Key) pmap[V] {
-	set, _ := m.sets.get(k)
-	return set
+// del removes a key that is there, and says whether it was the last.
+func (l *trieLeaf[V]) del(k Key) (last bool) {
+	switch {
+	case l.first.key != k:
+		i := l.find(k)
+		l.more = slices.Delete(l.more, i, i+1)
+	case len(l.more) == 0:
+		return true
+	default:
+		l.first = l.more[0]
+		l.more = slices.Delete(l.more, 0, 1)
+	}
+	return false
+}
+
+func (l *trieLeaf[V]) walk(yield func(Key, V) bool) bool {
+	if !yield(l.first.key, l.first.value) {
+		return false
+	}
+	for i := range l.more {
+		if !yield(l.more[i].key, l.more[i].value) {
+			return false
+		}
+	}
+	return true
 }

@@ -46,17 +46,17 @@ func TestPmap(t *testing.T) {
 // TestPmapOneHash: keys of one hash live in one leaf, in the order of their
 // names, and each can be replaced and removed.
 func TestPmapOneHash(t *testing.T) {
-	leaf := &trieNode[int]{by: new(edit), first: trieEntry[int]{Key{Name: "b"}, 1}}
+	leaf := &trieLeaf[int]{by: new(edit), first: trieEntry[int]{Key{Name: "b"}, 1}}
 	for i, name := range []string{"c", "a", "b", "c"} {
-		leaf, _ = leaf.setLeaf(trieEntry[int]{Key{Name: name}, 10 + i})
+		value, _ := leaf.slot(Key{Name: name})
+		*value = 10 + i
 	}
 	order := ""
 	leaf.walk(func(k Key, v int) bool { order += fmt.Sprint(k.Name, v, " "); return true })
 	want(t, "leaf", order, "a11 b12 c13 ")
 	for _, name := range []string{"a", "c", "b"} {
-		leaf = leaf.delLeaf(Key{Name: name})
-	}
-	if leaf != nil {
-		t.Error("the leaf is not gone with its last entry")
+		if last := leaf.del(Key{Name: name}); last != (name == "b") {
+			t.Errorf("%s is the last: %v", name, last)
+		}
 	}
 }

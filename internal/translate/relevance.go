@@ -121,7 +121,7 @@ func namespaceName(old, obj any) string {
 
 // selectorsDiffer asks every namespace selector of a Gateway or ListenerSet.
 func (x *Index) selectorsDiffer(key Key, before, after map[string]string) bool {
-	obj, _ := x.objects.get(key)
+	obj := x.at(key).obj
 	var selectors []*metav1.LabelSelector
 	switch o := obj.(type) {
 	case *gwv1.Gateway:

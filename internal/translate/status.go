@@ -105,7 +105,7 @@ func (w *statusWriter) patch(key Key, obj metav1.Object, have, want any) {
 func (w *statusWriter) claimants(used map[Key]bool, mine func(Key) bool) []Key {
 	for _, key := range w.keys {
 		w.claimed(key, used, mine)
-		for part := range w.x.parts.of(key).all() {
+		for part := range w.x.at(key).parts.all() {
 			if part.Kind == KindListenerSet {
 				w.claimed(part, used, mine)
 			}
@@ -120,7 +120,7 @@ func (w *statusWriter) claimants(used map[Key]bool, mine func(Key) bool) []Key {
 }
 
 func (w *statusWriter) claimed(parent Key, used map[Key]bool, mine func(Key) bool) {
-	for key := range w.x.parts.of(claimPoint(parent)).all() {
+	for key := range w.x.at(claimPoint(parent)).parts.all() {
 		if mine(key) {
 			used[key] = true
 		}

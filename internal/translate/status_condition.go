@@ -35,9 +35,6 @@ type verdict struct {
 
 func yes(reason, message string) verdict { return verdict{metav1.ConditionTrue, reason, message} }
 func no(reason, message string) verdict  { return verdict{metav1.ConditionFalse, reason, message} }
-func unknown(reason, message string) verdict {
-	return verdict{metav1.ConditionUnknown, reason, message}
-}
 
 // set writes a condition. The time of its last transition moves only when its
 // status does. One that was written for a later generation stays: our copy of

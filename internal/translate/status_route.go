@@ -34,7 +34,7 @@ func (w *statusWriter) routes() {
 	}
 	isRoute := func(k Key) bool { return strings.HasSuffix(k.Kind, "Route") }
 	for _, key := range w.claimants(used, isRoute) {
-		obj, _ := w.x.objects.get(key)
+		obj := w.x.at(key).obj
 		if r, ok := routeOf(key, obj); ok {
 			w.route(r, entries[key])
 		}

@@ -60,7 +60,7 @@ func (t *translation) caBundle(from referrer, group, kind string, namespace *gwv
 
 // caText is the PEM text that an object holds, or why there is none.
 func (x *Index) caText(key Key) (text, missing string) {
-	obj, _ := x.objects.get(key)
+	obj := x.at(key).obj
 	switch o := obj.(type) {
 	case *corev1.ConfigMap:
 		text, ok := o.Data[caKey]

@@ -11,7 +11,7 @@ import (
 func written(t testing.TB, x *Index, patches []Patch) (c Change) {
 	t.Helper()
 	for _, p := range patches {
-		obj, _ := x.objects.get(p.Key)
+		obj := x.at(p.Key).obj
 		c.Put = append(c.Put, withStatus(t, obj, p.Status))
 	}
 	return c

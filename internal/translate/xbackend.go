@@ -43,9 +43,10 @@ func (t *translation) followXBackend(u backendUse) resolution {
 		t.aboutXBackend(key, reasonUnsupportedValue, problem)
 		return refused(reasonInvalidBackend, "XBackend %s: %s", key.path(), problem)
 	}
+	group := t.group(u, key, int32(b.Spec.Port.Number))
 	return t.pool(u, lbmodel.Pool{
-		Source: key.source(""), Protocol: protocol, TLS: tls, Persistence: persist, Group: t.group(u, key, int32(b.Spec.Port.Number)).String(),
-	})
+		Source: key.source(""), Protocol: protocol, TLS: tls, Persistence: persist, Group: group.String(),
+	}, func() endpointSet { return t.finder.endpoints(group) })
 }
 
 func (t *translation) aboutXBackend(key Key, reason, detail string) {
@@ -125,8 +126,7 @@ func persistenceOfXBackend(b *gwxv1alpha1.XBackend, key Key) (*lbmodel.Persisten
 	if b.Spec.SessionPersistence == nil {
 		return nil, ""
 	}
-	in := gwv1.SessionPersistence(*b.Spec.SessionPersistence)
-	return persistence(&in, key.source(""))
+	return persistence(b.Spec.SessionPersistence, key.source(""))
 }
 
 // selectsPod says whether an XBackend's selector matches a pod.
