@@ -261,7 +261,7 @@ func (d *differ) plan(order []int) Plan {
 	for _, w := range d.held {
 		roots[w.ID] = w
 	}
-	out = KeepBack(out, roots)
+	out = keepBehind(out, roots)
 	for k := range out.Steps {
 		explainStep(&out.Steps[k])
 	}

@@ -16,6 +16,8 @@ func (o Outcome) Err() error {
 	return errors.Join(failures...)
 }
 
-// Settled says whether the plan was done as far as policies let it: nothing
-// failed and nothing was left untried.
-func (o Outcome) Settled() bool { return len(o.Failed) == 0 && len(o.Blocked) == 0 }
+// Settled says whether everything is there that is wanted: nothing failed, nothing
+// was left untried, and nothing waits for anybody (Wait.Unmet).
+func (o Outcome) Settled() bool {
+	return len(o.Failed) == 0 && len(o.Blocked) == 0 && !slices.ContainsFunc(o.Held.Later, Wait.Unmet)
+}

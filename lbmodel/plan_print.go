@@ -107,16 +107,21 @@ func (p *planPrinter) steps(steps []Step) {
 	p.heading("Gatehouse will make these changes")
 	for _, s := range steps {
 		p.line(2, "#", s.ID.String()+" will be "+pastOf(s.Verb)+holdNote(s.Hold))
-		p.line(2, "#", "why: "+cause(s))
+		if why := cause(s); why != "" {
+			p.line(2, "#", "why: "+why)
+		}
 		p.line(2, symbolOf(s.Verb), s.ID.String())
 		p.attributes(s)
 		p.text.WriteByte('\n')
 	}
 }
 
-// cause is why a step is needed, without what the attributes below it show.
+// cause is why a step is needed, without what the heading above it and the
+// attributes below it show.
 func cause(s Step) string {
 	switch {
+	case s.Verb == Create && s.Cause == Desire:
+		return ""
 	case s.Verb != Update:
 		return s.Why
 	case s.Cause == Drift:
@@ -129,9 +134,6 @@ func cause(s Step) string {
 // attributes writes what a step changes, one line each.
 func (p *planPrinter) attributes(s Step) {
 	var changes []Change
-	if s.Verb == Create {
-		changes = append(changes, Change{Path: "handle", New: strconv.Quote(KnownAfterApply)})
-	}
 	for _, c := range Explain(s.Have.Spec, s.Want) {
 		changes = spread(changes, c)
 	}
@@ -178,10 +180,35 @@ func (p *planPrinter) waits(later []Wait) {
 		return
 	}
 	p.heading("Waiting")
-	for _, w := range later {
-		p.line(2, "*", w.String())
+	for _, group := range sameReason(later) {
+		for i, w := range group {
+			if i == reasonLimit && len(group) > reasonLimit+1 {
+				p.line(2, "*", fmt.Sprintf("… and %d more for the same reason", len(group)-i))
+				break
+			}
+			p.line(2, "*", w.String())
+		}
 	}
 	p.text.WriteByte('\n')
+}
+
+// reasonLimit bounds how many waits for one reason are told.
+const reasonLimit = 5
+
+// sameReason puts waits for the same reason together, in the order of the first of each.
+func sameReason(later []Wait) [][]Wait {
+	var out [][]Wait
+	at := map[Wait]int{}
+	for _, w := range later {
+		reason := w
+		reason.ID = ID{}
+		if _, ok := at[reason]; !ok {
+			at[reason] = len(out)
+			out = append(out, nil)
+		}
+		out[at[reason]] = append(out[at[reason]], w)
+	}
+	return out
 }
 
 // String is one line: who waits, why, and until when.
@@ -237,7 +264,7 @@ func pastOf(v Verb) string {
 func holdNote(h Hold) string {
 	switch h {
 	case Shared:
-		return " (shared with other gateways)"
+		return " (shared)"
 	case Adopted:
 		return " (adopted: only the fields shown are managed)"
 	default:

@@ -108,6 +108,8 @@ func TestPrintPlan(t *testing.T) {
 		{"held", "what policies keep back is told with until when and why",
 			Compose(HoldDisruptive, Linger(24*time.Hour))(change, policyNow), Plain},
 		{"waiting", "nothing can be done now, but not all is well", NoDelete(mustDiff(t, nil, nil, shopBefore()), policyNow), Plain},
+		{"alike", "what waits for one reason is told a few times and counted; other reasons are not hidden by it",
+			NoDelete(mustDiff(t, boxes("x slot=1"), nil, boxes("a", "b", "c", "d", "e", "f", "g", "h", "z slot=1 External")), policyNow), Plain},
 		{"hostile", "names and values cannot write to the terminal", mustDiff(t, hostileGraph(), nil, nil), ANSI},
 	}
 	for _, test := range tests {
@@ -195,7 +197,7 @@ func TestPlanTextIsBoundedButComplete(t *testing.T) {
 	if perResource := text.Len() / len(want); perResource > 2500 {
 		t.Errorf("%d bytes a resource", perResource)
 	}
-	if !strings.HasSuffix(text.String(), "\n      … and 62 more\n\nPlan: 500 to add, 0 to change, 0 to destroy.\n") {
+	if !strings.HasSuffix(text.String(), "\n      … and 61 more\n\nPlan: 500 to add, 0 to change, 0 to destroy.\n") {
 		t.Errorf("the end is %q", text.String()[text.Len()-200:])
 	}
 }

@@ -155,29 +155,89 @@ func keepBackWhere(p Plan, chosen func(Step) bool, wait func(Step) Wait) Plan {
 }
 
 // KeepBack moves the steps that roots names to Later, each with its Wait, and with
-// them every step that waits for one of those. It is what policies are made of:
-// what is left of a safe plan is a safe plan.
+// them every step that waits for one of those, and every create that nobody else
+// has a use for: half of a change is none. It is what policies are made of: what
+// is left of a safe plan is a safe plan.
 func KeepBack(p Plan, roots map[ID]Wait) Plan {
 	if len(roots) == 0 {
 		return p
 	}
-	roots = maps.Clone(roots)
+	h := keptBack(roots)
+	for before := -1; len(h.by) != before; { // a create that is held may be waited for
+		before = len(h.by)
+		h.followers(p)
+		h.feeders(p)
+	}
+	return h.split(p)
+}
+
+// keepBehind is KeepBack without the creates that would be of no use: what Diff
+// cannot do yet is no reason to leave undone what it can.
+func keepBehind(p Plan, roots map[ID]Wait) Plan {
+	h := keptBack(roots)
+	h.followers(p)
+	return h.split(p)
+}
+
+// holding is which steps are held, by which root and how they hang on it.
+type holding struct {
+	by  map[ID]Wait
+	how map[ID]string
+}
+
+func keptBack(roots map[ID]Wait) holding {
+	h := holding{by: maps.Clone(roots), how: map[ID]string{}}
+	for id, w := range roots {
+		w.ID = id
+		h.by[id] = w
+	}
+	return h
+}
+
+// split takes the held steps out of a plan.
+func (h holding) split(p Plan) Plan {
 	out := Plan{Later: slices.Clone(p.Later)}
 	for _, s := range p.Steps {
-		root, held := roots[s.ID]
-		if held {
-			root.ID = s.ID
+		if root, ok := h.by[s.ID]; ok {
+			out.Later = append(out.Later, waitOf(s.ID, root, h.how[s.ID]))
 		} else {
-			root, held = longestWait(s.After, roots)
-		}
-		if !held {
 			out.Steps = append(out.Steps, s)
-			continue
 		}
-		roots[s.ID] = root
-		out.Later = append(out.Later, waitBehind(s.ID, root))
 	}
 	return out
+}
+
+// followers adds the steps that wait for one that is held. Each is held by the
+// root that holds the other.
+func (h holding) followers(p Plan) {
+	for _, s := range p.Steps {
+		if _, already := h.by[s.ID]; already {
+			continue
+		}
+		if root, ok := longestWait(s.After, h.by); ok {
+			h.by[s.ID], h.how[s.ID] = root, "waits for"
+		}
+	}
+}
+
+// feeders adds the creates that only steps which are held have a use for. What is
+// there already has no use for what is not.
+func (h holding) feeders(p Plan) {
+	inUse, wanted := map[ID]bool{}, map[ID]Wait{}
+	for _, s := range slices.Backward(p.Steps) { // users stand after what they need
+		root, held := h.by[s.ID]
+		if user, ok := wanted[s.ID]; ok && !held && s.Verb == Create && !inUse[s.ID] {
+			h.by[s.ID], h.how[s.ID] = user, "is needed only with"
+			root, held = user, true
+		}
+		for _, need := range needsOf(s.Want) {
+			if held {
+				wanted[need] = root
+			} else {
+				inUse[need] = true
+			}
+		}
+	}
 }
 
 // longestWait is the wait that ends last among those of the given steps; one
@@ -199,11 +259,10 @@ func (w Wait) endsBefore(other Wait) bool {
 	return !w.Until.IsZero() && (other.Until.IsZero() || other.Until.After(w.Until))
 }
 
-// waitBehind is root as told of a step that waits for it.
-func waitBehind(id ID, root Wait) Wait {
+// waitOf is root as told of a step that it holds.
+func waitOf(id ID, root Wait, how string) Wait {
 	if id == root.ID {
 		return root
 	}
-	why := fmt.Sprintf("waits for %s, which %s", root.ID, root.Why)
-	return Wait{ID: id, Until: root.Until, Reason: root.Reason, Why: why}
+	return Wait{ID: id, Until: root.Until, Reason: root.Reason, Why: fmt.Sprintf("%s %s, which %s", how, root.ID, root.Why)}
 }

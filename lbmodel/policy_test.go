@@ -41,10 +41,11 @@ func TestPolicies(t *testing.T) {
 				"Create taker after holder", "Delete old after rule", "Delete out"},
 		},
 		{
-			name: "hold disruptive", why: "the user of a held step waits, and so does what it would leave",
+			name: "hold disruptive", why: "the user of a held step waits, and so does what it would leave, and what only it would use",
 			policy: HoldDisruptive,
-			plan: []string{"Create new", "Delete child", "Delete holder after child", "Create taker after holder", "Delete out",
+			plan: []string{"Delete child", "Delete holder after child", "Create taker after holder", "Delete out",
 				`ApprovalRequired: lb would be updated (value: "1" -> "2"), which needs agreement: it-restarts`,
+				`ApprovalRequired: new is needed only with Box.lb, which would be updated (value: "1" -> "2"), which needs agreement: it-restarts`,
 				`ApprovalRequired: rule waits for Box.lb, which would be updated (value: "1" -> "2"), which needs agreement: it-restarts`,
 				`ApprovalRequired: old waits for Box.lb, which would be updated (value: "1" -> "2"), which needs agreement: it-restarts`},
 		},

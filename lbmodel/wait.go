@@ -18,7 +18,21 @@ const (
 	WaitRetained WaitReason = "Retained"
 	WaitLinger   WaitReason = "Lingering"
 
+	WaitUnread WaitReason = "Unread" // what it hangs on could not be read: a document is broken
+
 	WaitDisputed WaitReason = "Disputed" // it depends on something shared that two gateways describe differently
 	WaitPending  WaitReason = "Pending"  // the cloud accepted it and is not finished
 	WaitRenewal  WaitReason = "Renewal"  // it is as wanted, and due to be renewed then: this holds nothing up
 )
+
+// Unmet says whether something that is wanted is not there because of the wait.
+// What renews some day is as wanted; what lingers, is retained or is still used by
+// somebody is only left over.
+func (w Wait) Unmet() bool {
+	switch w.Reason {
+	case WaitRenewal, WaitLinger, WaitRetained, WaitInUse:
+		return false
+	default:
+		return true
+	}
+}

@@ -132,7 +132,7 @@ func (h *house) build(gateways ...lbmodel.Gateway) {
 func (h *house) mustApply(plan providers.Plan) lbmodel.Outcome {
 	h.t.Helper()
 	out := h.account.Apply(h.t.Context(), plan, nil)
-	if !out.Settled() {
+	if out.Err() != nil || len(out.Blocked) > 0 {
 		h.t.Fatalf("Apply: %v, blocked %v", out.Err(), out.Blocked)
 	}
 	return out

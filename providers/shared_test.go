@@ -113,6 +113,9 @@ func TestDisputeCostsTheLoserOnly(t *testing.T) {
 		if !slices.ContainsFunc(out.Held.Later, func(w lbmodel.Wait) bool { return w.Reason == lbmodel.WaitDisputed }) {
 			t.Errorf("nothing waits for the dispute: %v", out.Held.Later)
 		}
+		if out.Settled() {
+			t.Error("the loser of a dispute is told that all is done")
+		}
 		winner := h.plan(gateway("a", rooted("r1")))
 		if len(winner.Findings) > 0 {
 			t.Errorf("the winner is told %v", winner.Findings)

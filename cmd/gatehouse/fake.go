@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"gatehouse.dev/fake/dataplane"
 	"gatehouse.dev/fake/local"
 	"gatehouse.dev/internal/cli"
 )
@@ -19,6 +20,9 @@ func fake(base local.Config) cli.Provider {
 			config := base
 			config.StateDir, config.ReadOnly = o.StateDir, o.ReadOnly
 			config.Keyring, config.Log = o.Keyring, o.Log
+			if o.Trouble != nil {
+				config.Trouble = func(t dataplane.Trouble) { o.Trouble(cli.Trouble{Text: t.String(), Over: t.Over}) }
+			}
 			l, err := local.Open(config)
 			if err != nil {
 				return cli.Backend{}, err

@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
@@ -21,6 +23,9 @@ func main() {
 
 // run is main with the embedded cloud as a test may want it.
 func run(embedded local.Config) int {
+	// net/http's transport has no ErrorLog: what it says of connections that
+	// backends close goes to the log package, amid what is meant for a person.
+	log.SetOutput(io.Discard)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// The first signal asks; with the handler gone, the second one ends at once.

@@ -49,6 +49,9 @@ func TestScripts(t *testing.T) {
 			"swapkeys": swapKeys,
 			"ids":      ids,
 			"request":  request,
+			"rewrite":  rewrite,
+			"occupy":   occupy,
+			"empty":    empty,
 		},
 	})
 }

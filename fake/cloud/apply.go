@@ -22,11 +22,15 @@ func (p *Provider) Apply(ctx context.Context, owner lbmodel.Owner, step lbmodel.
 	if step.Verb == lbmodel.Delete {
 		return lbmodel.Resource{}, located(op, step.ID, p.cloud.Delete(ctx, step.Have.Handle))
 	}
-	r, err := a.bring(ctx)
+	object, err := a.bring(ctx)
 	if err != nil {
 		return lbmodel.Resource{}, located(op, step.ID, err)
 	}
-	return r, located(op, step.ID, stillPending(r))
+	r, err := a.result(object)
+	if err != nil {
+		return lbmodel.Resource{}, located(op, step.ID, err)
+	}
+	return r, located(op, step.ID, stillPending(object))
 }
 
 // Mark implements providers.Marker.
@@ -48,28 +52,26 @@ type applier struct {
 }
 
 // bring makes the object what the step wants, whatever is there.
-func (a *applier) bring(ctx context.Context) (lbmodel.Resource, error) {
+func (a *applier) bring(ctx context.Context) (*Object, error) {
 	want, ok := a.step.Want.(Body)
 	if !ok {
-		return lbmodel.Resource{}, lbmodel.Errorf(lbmodel.CodeInternal, "Apply", a.step.ID, "a %T is not of this provider", a.step.Want)
+		return nil, lbmodel.Errorf(lbmodel.CodeInternal, "Apply", a.step.ID, "a %T is not of this provider", a.step.Want)
 	}
 	body, err := a.wire(want)
 	if err != nil {
-		return lbmodel.Resource{}, err
+		return nil, err
 	}
 	object, err := a.current(ctx)
 	switch {
 	case err != nil:
-		return lbmodel.Resource{}, err
+		return nil, err
 	case object == nil:
-		object, err = a.create(ctx, body)
+		return a.create(ctx, body)
 	case !a.done(body, object):
-		object, err = a.update(ctx, body, object)
+		return a.update(ctx, body, object)
+	default:
+		return object, nil
 	}
-	if err != nil {
-		return lbmodel.Resource{}, err
-	}
-	return a.result(want, object)
 }
 
 // wire is a Spec as the service takes it: with handles for references.
@@ -237,7 +239,7 @@ func (a *applier) key(ctx context.Context, body Body, there *lbmodel.Leaf) (*tls
 }
 
 // result is what the service answered, with our references.
-func (a *applier) result(want Body, object *Object) (lbmodel.Resource, error) {
+func (a *applier) result(object *Object) (lbmodel.Resource, error) {
 	spec, err := decode(object.Kind, object.Body)
 	if err != nil {
 		return lbmodel.Resource{}, err
@@ -247,25 +249,25 @@ func (a *applier) result(want Body, object *Object) (lbmodel.Resource, error) {
 			*ref = our
 		}
 	})
-	if slices.Equal(encode(spec), encode(want)) {
-		return resourceOf(a.step.ID, want, object, a.step.Hold), nil // with its sources
+	if slices.Equal(encode(spec), encode(a.step.Want)) {
+		return resourceOf(a.step.ID, a.step.Want, object, a.step.Hold), nil // with its sources
 	}
 	return resourceOf(a.step.ID, spec, object, a.step.Hold), nil
 }
 
-// stillPending is the error of a resource that is not finished: an address that is
+// stillPending is the error of an object that is not finished: an address that is
 // not there yet, or a group of endpoints none of which is known to work while
 // that can still be hoped for. What uses it waits, so that no traffic is moved to
 // where nothing answers.
-func stillPending(r lbmodel.Resource) error {
-	switch r.ID.Kind {
+func stillPending(o *Object) error {
+	switch o.Kind {
 	case KindAddress:
-		if len(r.Facts.Addresses) == 0 {
+		if !o.Ready {
 			return pending("the address is on its way")
 		}
 	case KindEndpointGroup:
 		initial := false
-		for _, h := range r.Facts.Health {
+		for _, h := range o.Health {
 			if h == lbmodel.HealthHealthy {
 				return nil
 			}
@@ -282,11 +284,12 @@ func pending(why string) *CallError {
 	return &CallError{Code: NotReady, Message: why, RetryAfter: pollAfter}
 }
 
-// factsOf are what the cloud says of an object.
+// factsOf are what the cloud says of an object. Addresses are those that a
+// Balancer answers at: one that is reserved and serves nobody yet is no gateway's.
 func factsOf(o *Object) lbmodel.Facts {
 	out := lbmodel.Facts{Version: strconv.Itoa(o.Version), Since: o.Since, DroppedAt: o.Dropped, Leaf: o.Leaf, Health: o.Health}
-	if o.Address != "" {
-		out.Addresses = []lbmodel.Address{{Type: lbmodel.AddressIP, Value: o.Address}}
+	for _, address := range o.Serves {
+		out.Addresses = append(out.Addresses, lbmodel.Address{Type: lbmodel.AddressIP, Value: address})
 	}
 	return out
 }

@@ -123,7 +123,7 @@ func foreignFields(o Object) string {
 
 // foreignObject is all of an object but what the cloud itself changes.
 func foreignObject(o Object) string {
-	o.Health, o.Ready, o.Address = nil, true, ""
+	o.Health, o.Ready, o.Address, o.Serves = nil, true, "", nil
 	return string(encode(o))
 }
 

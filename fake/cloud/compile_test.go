@@ -190,6 +190,30 @@ func TestEveryFeatureIsOffered(t *testing.T) {
 	}
 }
 
+// Why: M5 - a typo in addressPool said "it is left out" and then refused the whole
+// gateway; a gateway without an address must not be moved to the default pool
+// either. Text and behaviour are one.
+func TestAddressPoolThatCannotBeRead(t *testing.T) {
+	raw := json.RawMessage(`{"addressPool":["127.72.0.0/16","127.71.0/16"]}`)
+	_, found := NewProvider(nil, nil).Offers(raw)
+	if len(found) != 1 {
+		t.Fatalf("%d findings, want one: %+v", len(found), found)
+	}
+	for _, want := range []string{"addressPool[1]", `"127.71.0/16"`, "no address can be given", "waits", "corrected or taken out"} {
+		if !strings.Contains(found[0].Detail, want) {
+			t.Errorf("the finding %q does not say %q", found[0].Detail, want)
+		}
+	}
+	own, _, _ := NewProvider(nil, nil).Compile(lbmodel.Gateway{
+		Owner: lbmodel.Owner{Cluster: "c1", Kind: "Gateway", Namespace: "apps", Name: "edge"}, Settings: raw,
+	})
+	for id := range own {
+		if id.Kind == KindAddress {
+			t.Errorf("%s is reserved all the same", id)
+		}
+	}
+}
+
 func TestOffers(t *testing.T) {
 	tests := []struct {
 		name, why, settings string

@@ -20,11 +20,12 @@ type disk struct {
 	dir     string
 	lock    *os.File // nil when read-only
 	journal file
-	size    int64 // of the journal
-	records int   // in the journal
-	least   int   // no compaction before the journal has so many records
-	patient int   // likewise, and more after a compaction that failed
-	seq     int64 // of the last record
+	size    int64                  // of the journal
+	records int                    // in the journal
+	least   int                    // no compaction before the journal has so many records
+	patient int                    // likewise, and more after a compaction that failed
+	seq     int64                  // of the last record
+	settle  func(dir string) error // makes renames in a directory last
 
 	syncing sync.Mutex   // guards synced, and journal against being swapped while it is synced
 	synced  int64        // the last record that is surely on the disk
@@ -51,7 +52,7 @@ const (
 // be read, takes it for this process.
 func openDisk(o Options, into *state) (*disk, error) {
 	dir := o.StateDir
-	d := &disk{dir: dir, least: o.CompactAfter, patient: o.CompactAfter}
+	d := &disk{dir: dir, least: o.CompactAfter, patient: o.CompactAfter, settle: syncDir}
 	if o.ReadOnly {
 		return d, d.loadBeside(into)
 	}
@@ -162,17 +163,23 @@ func (d *disk) writeSnapshot(s *state) error {
 	for _, o := range s.order {
 		lines = append(lines, encodeLine(o))
 	}
-	f, err := replaceFile(d.path(snapshotName), lines)
-	if err != nil {
+	f, err := d.replaceFile(snapshotName, lines)
+	if f == nil {
 		return err
 	}
-	return f.Close()
+	return errors.Join(err, f.Close())
 }
 
-// startJournal puts an empty journal in the place of the present one, if any.
+// startJournal puts an empty journal in the place of the present one, if any. When
+// that went only half way, nobody knows which of the two a restart will find, and
+// every later write is refused.
 func (d *disk) startJournal() error {
 	line := encodeLine(header{Format: format, Version: formatVersion, Seq: d.seq})
-	f, err := replaceFile(d.path(journalName), [][]byte{line})
+	f, err := d.replaceFile(journalName, [][]byte{line})
+	if f != nil && err != nil {
+		d.broken.Store(refuse(ServiceDown, "state directory %s: %w; start again when the disk works", d.dir, err))
+		err = errors.Join(err, f.Close())
+	}
 	if err != nil {
 		return fmt.Errorf("state directory: %w", err)
 	}
@@ -188,8 +195,9 @@ func (d *disk) startJournal() error {
 
 // replaceFile writes a file beside the one of that name, flushes it, renames it
 // into place and flushes the directory. The file that it returns is open for
-// appending.
-func replaceFile(path string, lines [][]byte) (*os.File, error) {
+// appending, and is in place even when there is an error beside it.
+func (d *disk) replaceFile(name string, lines [][]byte) (*os.File, error) {
+	path := d.path(name)
 	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
@@ -201,13 +209,10 @@ func replaceFile(path string, lines [][]byte) (*os.File, error) {
 	if err == nil {
 		err = os.Rename(path+".new", path)
 	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
-	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return f, nil
+	return f, d.settle(d.dir)
 }
 
 func syncDir(path string) error {

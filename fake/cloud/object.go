@@ -23,8 +23,9 @@ type Object struct {
 	Dropped  time.Time      `json:"dropped,omitzero"`
 	Body     jsontext.Value `json:"body"`
 
-	Ready   bool                              `json:"ready"` // false while an address is on its way
-	Address string                            `json:"address,omitzero"`
+	Ready   bool                              `json:"ready"`            // false while an address is on its way
+	Address string                            `json:"address,omitzero"` // of an Address
+	Serves  []string                          `json:"serves,omitempty"` // the addresses that a Balancer answers at
 	Leaf    *lbmodel.Leaf                     `json:"leaf,omitempty"`
 	Health  map[lbmodel.Target]lbmodel.Health `json:"health,omitempty"` // of an EndpointGroup
 }
@@ -93,8 +94,23 @@ func (c *Cloud) view(o *object) Object {
 	if o.Address.IsValid() && out.Ready {
 		out.Address = o.Address.String()
 	}
-	if g, ok := o.body.(*EndpointGroup); ok {
-		out.Health = c.healthOf(o, g)
+	switch body := o.body.(type) {
+	case *EndpointGroup:
+		out.Health = c.healthOf(o, body)
+	case *Balancer:
+		out.Serves = c.addressesOf(body)
+	}
+	return out
+}
+
+// addressesOf are where a balancer answers. A stale reader may see a balancer
+// whose address is gone.
+func (c *Cloud) addressesOf(b *Balancer) []string {
+	var out []string
+	for _, ref := range b.Addresses {
+		if a := c.state.objects[lbmodel.Handle(ref)]; a != nil && a.Address.IsValid() {
+			out = append(out, a.Address.String())
+		}
 	}
 	return out
 }

@@ -120,3 +120,36 @@ func TestMarkIsKeptWithTheObject(t *testing.T) {
 		t.Errorf("since %s and dropped %s have not survived a restart", got.Since, got.Dropped)
 	}
 }
+
+// Why: S10 - an address that a plan made before its balancer's move was kept back
+// stood in status.addresses beside the one that serves. Only what a balancer
+// answers at is a gateway's address.
+func TestAddressesAreThoseThatServe(t *testing.T) {
+	c := newCloud(t, nil)
+	p := NewProvider(c, nil)
+	owner := lbmodel.Owner{Cluster: "c1", Kind: "Gateway", Namespace: "apps", Name: "edge"}
+	own, shared, _ := p.Compile(lbmodel.Gateway{Owner: owner, Listeners: []lbmodel.Listener{httpListener(80)}})
+	applied := createAll(t, p, owner, own, shared)
+	moved, _, _ := p.Compile(lbmodel.Gateway{Owner: owner, Addresses: []lbmodel.AddressRequest{{Type: lbmodel.AddressIP, Value: "127.71.0.9"}}})
+	for _, r := range moved {
+		if r.ID.Kind == KindAddress {
+			mustApply(t, p, owner, lbmodel.Step{Verb: lbmodel.Create, ID: r.ID, Want: r.Spec}, applied)
+		}
+	}
+	observed, err := p.Observe(t.Context(), owner, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, graph := range map[string]lbmodel.Graph{"applied": applied, "observed": observed} {
+		got := map[string][]lbmodel.Address{}
+		for id, r := range graph {
+			if len(r.Facts.Addresses) > 0 {
+				got[id.Kind] = append(got[id.Kind], r.Facts.Addresses...)
+			}
+		}
+		want := map[string][]lbmodel.Address{KindBalancer: {{Type: lbmodel.AddressIP, Value: "127.71.0.1"}}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: addresses by kind (-want +got):\n%s", name, diff)
+		}
+	}
+}

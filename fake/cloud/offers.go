@@ -64,31 +64,32 @@ func (p *Provider) Offers(raw json.RawMessage) (lbmodel.Features, []lbmodel.Find
 	return out, findings
 }
 
-// readSettings reads a provider section. What is wrong in it is told and left out,
-// and the rest counts: a mistyped field must not move a gateway to the defaults.
+// readSettings reads a provider section. A finding refuses every gateway that uses
+// it until the section is right, so each says what to write instead. For whoever
+// compiles all the same, the rest counts, and nothing moves to a default in
+// silence: a pool of which no prefix can be read gives no address at all.
 func readSettings(raw json.RawMessage) (settings.Settings, []lbmodel.Finding) {
 	var s settings.Settings
 	var findings []lbmodel.Finding
 	if len(raw) > 0 {
 		if err := jsonv2.Unmarshal(raw, &s, jsonv2.RejectUnknownMembers(true)); err != nil {
-			findings = append(findings, wrongSettings("fake: %v", err))
+			findings = append(findings, wrongSettings("fake: %v; the gateway waits and stays as it is until the section is corrected", err))
 			s = readableSettings(raw)
 		}
 	}
 	s.Location = cmp.Or(s.Location, defaultLocation)
-	s.AddressPool = slices.DeleteFunc(s.AddressPool, func(text string) bool {
-		_, err := netip.ParsePrefix(text)
-		if err != nil {
-			findings = append(findings, wrongSettings("fake.addressPool: %q is not a prefix such as %s; it is left out", text, defaultPrefix))
+	for i, text := range s.AddressPool {
+		if _, err := netip.ParsePrefix(text); err != nil {
+			findings = append(findings, wrongSettings("fake.addressPool[%d]: %q is not a prefix such as %s, so no address can be given; "+
+				"the gateway waits and stays as it is until the prefix is corrected or taken out", i, text, defaultPrefix))
 		}
-		return err != nil
-	})
+	}
 	if len(s.AddressPool) == 0 {
 		s.AddressPool = []string{defaultPrefix}
 	}
 	for _, name := range s.Without {
 		if !slices.Contains(offered, lbmodel.Feature(name)) {
-			findings = append(findings, wrongSettings("fake.without: there is no feature %q; it is left out", name))
+			findings = append(findings, wrongSettings("fake.without: there is no feature %q; the gateway waits and stays as it is until the name is corrected or taken out", name))
 		}
 	}
 	return s, findings

@@ -43,6 +43,7 @@ func LogTo(w io.Writer) func(Entry) {
 // entries, which is counted; it never slows a request. A nil one keeps nothing.
 type accessLog struct {
 	entries chan Entry
+	over    chan struct{} // closed when the plane is
 	tallies *tallies
 	done    sync.WaitGroup
 }
@@ -54,13 +55,23 @@ func newAccessLog(to func(Entry), t *tallies) *accessLog {
 	if to == nil {
 		return nil
 	}
-	l := &accessLog{entries: make(chan Entry, logBuffer), tallies: t}
-	l.done.Go(func() {
-		for e := range l.entries {
-			to(e)
-		}
-	})
+	l := &accessLog{entries: make(chan Entry, logBuffer), over: make(chan struct{}), tallies: t}
+	l.done.Go(func() { l.write(to) })
 	return l
+}
+
+func (l *accessLog) write(to func(Entry)) {
+	for {
+		select {
+		case e := <-l.entries:
+			to(e)
+		case <-l.over:
+			for len(l.entries) > 0 {
+				to(<-l.entries)
+			}
+			return
+		}
+	}
 }
 
 func (l *accessLog) add(x *exchange) {
@@ -74,10 +85,11 @@ func (l *accessLog) add(x *exchange) {
 	}
 }
 
-// close writes what waits. No request is under way then.
+// close writes what waits. A request that its connection's end has caught before
+// it began may still come: its entry is lost, like its answer.
 func (l *accessLog) close() {
 	if l != nil {
-		close(l.entries)
+		close(l.over)
 		l.done.Wait()
 	}
 }

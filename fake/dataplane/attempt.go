@@ -77,11 +77,13 @@ func (x *exchange) attempt(out *http.Request, l *link) (*http.Response, error) {
 	switch {
 	case err == nil:
 		l.worked()
+		x.socket.plane.relent(l)
 	case errors.As(err, &unreached) && x.in.Context().Err() == nil:
 		l.failed()
 		x.socket.plane.tallies.fail(FailedConnect)
 		x.socket.plane.config.Log.Debug("endpoint did not accept", slog.String("pool", x.backend.pool.ref.Pool),
 			slog.String("endpoint", string(l.key.target)), slog.Any("error", err))
+		x.socket.plane.complain(l, err)
 	}
 	return res, err
 }

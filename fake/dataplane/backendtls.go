@@ -148,8 +148,15 @@ func agreed(conn *tls.Conn, p lbmodel.PoolProtocol) (secured, error) {
 	case chosen == "":
 		return priorKnowledge{conn}, nil
 	default:
-		return nil, fmt.Errorf("the backend chose %q, the pool speaks HTTP/2", chosen)
+		return nil, &protocolError{chosen}
 	}
+}
+
+// protocolError is a backend that chose a protocol which was not offered.
+type protocolError struct{ chosen string }
+
+func (e *protocolError) Error() string {
+	return fmt.Sprintf("it chose %q in the TLS handshake, the pool speaks HTTP/2", e.chosen)
 }
 
 // leafOf is the parsed leaf of a key pair.

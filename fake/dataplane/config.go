@@ -25,6 +25,7 @@ type Gateway struct {
 type Config struct {
 	Log          *slog.Logger  // nil logs nothing
 	AccessLog    func(Entry)   // nil keeps none; called from one goroutine, never from a request's
+	Trouble      func(Trouble) // told of backends in trouble, one at a time, and must not block; nil is Log, at Warn
 	Limits       Limits        // zero fields take their defaults
 	DrainTimeout time.Duration // how long what is in flight may last after its socket closed; 0 is 30 s
 	Ports        Ports

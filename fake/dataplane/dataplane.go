@@ -17,14 +17,17 @@ import (
 
 // DataPlane serves gateways. Its methods are safe for concurrent use.
 type DataPlane struct {
-	config  Config
-	tallies *tallies
-	links   *links
-	access  *accessLog
-	mirrors chan struct{} // one token a copy under way
+	config   Config
+	tallies  *tallies
+	links    *links
+	access   *accessLog
+	troubles *troubles
+	mirrors  chan struct{} // one token a copy under way
+	cuts     cuts
 
 	mu      sync.Mutex // held by Program and Shutdown
 	sockets map[socketKey]socket
+	known   knowledge
 	closed  bool
 	drains  sync.WaitGroup
 	ending  context.Context //nolint:containedctx // the contexts of a plane's own life, not of a call; over when drains must be
@@ -36,6 +39,7 @@ func New(c Config) *DataPlane {
 	d := &DataPlane{config: c.withDefaults(), tallies: newTallies(), sockets: map[socketKey]socket{}}
 	d.ending, d.end = context.WithCancel(context.Background())
 	d.links = newLinks(d)
+	d.troubles = newTroubles(&d.config)
 	d.access = newAccessLog(d.config.AccessLog, d.tallies)
 	d.mirrors = make(chan struct{}, d.config.Limits.Mirrors)
 	return d
@@ -46,7 +50,8 @@ var ErrClosed = errors.New("the data plane was shut down")
 
 // Program makes the data plane serve exactly these gateways. Sockets that are
 // still needed stay bound and change what they do from one request to the next;
-// what is under way finishes as it began. Gateways must not be changed by the
+// what is under way finishes as it began. A gateway that equals what was programmed
+// last is not compiled again, so gateways must not be changed by the
 // caller afterwards.
 //
 // The error joins what could not be served, each an *lbmodel.Error naming the
@@ -62,12 +67,14 @@ func (d *DataPlane) Program(ctx context.Context, gateways []Gateway) error {
 	var broken errorList
 	want := map[socketKey]*port{}
 	live := map[lbmodel.Owner]bool{}
+	next := knowledge{}
 	for _, in := range gateways {
-		g, err := d.compile(in)
+		g, err := d.compiled(in, next)
 		broken.add(problem(lbmodel.CodeInvalid, g.owner, err))
 		broken.add(claim(want, g, in.Addresses))
 		live[g.owner] = true
 	}
+	d.known = next
 	d.close(want)
 	broken.add(d.open(ctx, want))
 	d.links.sweep()
@@ -95,13 +102,15 @@ func problem(code lbmodel.Code, owner lbmodel.Owner, err error) error {
 	return lbmodel.Errorf(code, "program", lbmodel.ID{Kind: "gateway", Name: owner.String()}, "%w", err)
 }
 
-// close drains the sockets that are no longer wanted, in the background.
+// close halts the sockets that are no longer wanted, so that their ports can be
+// had again at once, and drains them in the background.
 func (d *DataPlane) close(want map[socketKey]*port) {
 	for key, s := range d.sockets {
 		if _, kept := want[key]; kept {
 			continue
 		}
 		delete(d.sockets, key)
+		s.halt()
 		d.drains.Go(func() {
 			ctx, cancel := context.WithTimeout(d.ending, d.config.DrainTimeout)
 			defer cancel()
@@ -185,8 +194,8 @@ func (d *DataPlane) Bound() []Bound {
 }
 
 // Shutdown stops taking traffic at once and returns when what was under way is
-// over, or when DrainTimeout or ctx ends it. It is an error to Program
-// afterwards.
+// over, or when DrainTimeout or ctx ends it. The error is a *[CutError] when
+// something had to be ended. It is an error to Program afterwards.
 func (d *DataPlane) Shutdown(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -194,16 +203,18 @@ func (d *DataPlane) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	d.closed = true
+	d.cuts.begin()
 	ctx, cancel := context.WithTimeout(ctx, d.config.DrainTimeout)
 	defer cancel()
 	stop := context.AfterFunc(ctx, d.end)
 	defer stop()
 	for key, s := range d.sockets {
 		delete(d.sockets, key)
+		s.halt()
 		d.drains.Go(func() { s.drain(ctx) })
 	}
 	d.drains.Wait()
 	d.links.close()
 	d.access.close()
-	return context.Cause(ctx)
+	return d.cuts.err()
 }

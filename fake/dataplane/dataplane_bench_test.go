@@ -3,6 +3,7 @@ package dataplane
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -273,4 +274,25 @@ func listening(address string) error {
 		time.Sleep(10 * time.Millisecond)
 	}
 	return errNginx
+}
+
+// BenchmarkProgram is one change among 50 gateways of 200 rules each.
+func BenchmarkProgram(b *testing.B) {
+	d := New(Config{Ports: PortsFree})
+	defer d.Shutdown(context.Background())
+	gateways := make([]Gateway, 50)
+	for i := range gateways {
+		var rules []lbmodel.Rule
+		for r := range 200 {
+			rules = append(rules, prefixRule(fmt.Sprintf("/%d", r), to("a")))
+		}
+		gateways[i] = gatewayOf(fmt.Sprint("g", i), []lbmodel.Listener{httpListener(int32(8000+i), rules...)},
+			poolOf("a", lbmodel.PoolHTTP1, "10.0.0.1:80", "10.0.0.2:80"))
+	}
+	for i := 0; b.Loop(); i++ {
+		gateways[0].Model.Labels = map[string]string{"turn": fmt.Sprint(i)}
+		if err := d.Program(b.Context(), gateways); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -31,6 +31,7 @@ type secured interface {
 // and the address that was checked is the one that is dialled: an answer that
 // changes between check and use changes nothing (CVE-2020-8562).
 type dialer struct {
+	backend  string // how people name the endpoints
 	endpoint lbmodel.Endpoint
 	address  netip.Addr // zero when the endpoint has a name
 	protocol lbmodel.PoolProtocol

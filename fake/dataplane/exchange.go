@@ -219,9 +219,15 @@ func (x *exchange) fail(_ http.ResponseWriter, _ *http.Request, err error) {
 	if failure != "" {
 		x.socket.plane.tallies.fail(failure)
 	}
+	if failure == FailedBackend && x.link != nil {
+		x.socket.plane.complain(x.link, err)
+	}
 	if status == statusClientClosed {
 		x.status = status
 		return
+	}
+	if status == http.StatusBadRequest || status == http.StatusRequestTimeout {
+		x.w.Header().Set("Connection", "close") // nobody knows where the next request begins
 	}
 	x.answer(status, why)
 }
@@ -236,12 +242,13 @@ func (x *exchange) classify(err error) (status int, why string, failure Failure)
 	case errors.As(err, &tooLarge):
 		return http.StatusRequestEntityTooLarge, "the body is above this gateway's limit", ""
 	case x.body != nil && x.body.stall.expired():
-		x.w.Header().Set("Connection", "close")
 		return http.StatusRequestTimeout, "the body did not arrive in time", ""
 	case x.timedOut(err):
 		return http.StatusGatewayTimeout, "the backend did not answer in time", FailedTimeout
 	case x.in.Context().Err() != nil:
 		return statusClientClosed, "", ""
+	case x.body.broken():
+		return http.StatusBadRequest, "the request's body is malformed or incomplete", ""
 	case errors.Is(err, errNoEndpoint):
 		return http.StatusServiceUnavailable, "no endpoint is ready", FailedEndpoint
 	default:
@@ -268,6 +275,7 @@ func (x *exchange) finish() {
 	}
 	x.tally().add(x.status)
 	x.socket.plane.access.add(x)
+	x.noteCut()
 }
 
 // boundRest limits the time in which the server reads what is left of a body.

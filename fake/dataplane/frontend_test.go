@@ -182,6 +182,48 @@ func TestClientValidation(t *testing.T) {
 	}
 }
 
+// TestClientRootRemoved lets a kept connection live through a rotation of the
+// client roots, and ends it when its own root is gone: 421 makes a client connect
+// anew, and be refused.
+func TestClientRootRemoved(t *testing.T) {
+	ca, old, next := newAuthority(t, "ca"), newAuthority(t, "old"), newAuthority(t, "next")
+	a := echo(t, "a")
+	trusting := func(roots ...*authority) Gateway {
+		l := httpsListener("strict", "strict.test", []string{"all"}, prefixRule("/", to("a")))
+		l.TLS.Validation = &lbmodel.ClientValidation{Trust: "clients"}
+		gw := gatewayOf("edge", []lbmodel.Listener{l}, poolOf("a", lbmodel.PoolHTTP1, a.addr()))
+		gw.Model.Trust = []lbmodel.Trust{trustOf("clients", roots...)}
+		return gw
+	}
+	key, leaf := ca.issue("strict.test"), old.issue("me.test")
+	program := func(p *plane, gw Gateway) {
+		gw.Keys = map[string]tls.Certificate{"all": key}
+		p.program(gw)
+	}
+	for _, protocol := range []string{"http1", "http2"} {
+		p := newPlane(t, Config{})
+		program(p, trusting(old))
+		client := p.client(443, &tls.Config{ServerName: "strict.test", RootCAs: ca.pool(),
+			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &leaf, nil }}, protocol)
+		for _, c := range []struct {
+			name, why string
+			roots     []*authority
+			want      int // 0: refused
+		}{
+			{"before", "the root is trusted", []*authority{old}, 200},
+			{"rotation", "it still is, among others", []*authority{next, old}, 200},
+			{"removed", "the connection is older than the trust", []*authority{next}, 421},
+			{"anew", "the connection was closed, and a new one is not verified", []*authority{next}, 0},
+		} {
+			program(p, trusting(c.roots...))
+			got := fetch(client, get(t, "https://strict.test/"))
+			if got.err == nil && got.StatusCode != c.want || (got.err != nil) != (c.want == 0) {
+				t.Errorf("%s, %s: %+v, want %d: %s", protocol, c.name, got, c.want, c.why)
+			}
+		}
+	}
+}
+
 // noSNIClient sends no server name, as a client does that dials an address.
 func noSNIClient(t *testing.T, p *plane, port int32) *http.Client {
 	at := p.at(port)

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -113,7 +114,10 @@ func TestUpgrade(t *testing.T) {
 	if body != `upgrade="" settings=""` {
 		t.Errorf("an h2c upgrade reached the backend: %s", body)
 	}
-	p.Shutdown(t.Context())
+	var cut *CutError
+	if err := p.Shutdown(t.Context()); !errors.As(err, &cut) || cut.Lost() != 0 || cut.Streams != 1 {
+		t.Errorf("Shutdown: %v, want that a stream was closed and no request lost", err)
+	}
 	conn.SetReadDeadline(time.Now().Add(5 * time.Second))
 	if _, _, err := conn.ReadMessage(); err == nil || isTimeout(err) {
 		t.Errorf("after Shutdown the WebSocket lives on: %v", err)

@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"gatehouse.dev/lbmodel"
 )
 
 // raw sends bytes and returns the status of the answer, 0 when there is none.
@@ -58,6 +60,44 @@ func TestLimits(t *testing.T) {
 	}
 	if n := b.requests.Load(); n > 3 {
 		t.Errorf("the backend saw %d requests", n)
+	}
+}
+
+// TestMalformedBody blames the client for its own body (M3): the answer is 400 and
+// closes the connection, whether or not the body could be kept for a retry, and
+// nothing is held against the backend.
+func TestMalformedBody(t *testing.T) {
+	b := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }))
+	p := newPlane(t, Config{}, simple(b, func(r *lbmodel.Rule) {
+		r.Action.Retry = &lbmodel.Retry{Attempts: 3, Codes: []int{502}}
+	}))
+	chunked := func(method, body string) string {
+		return method + " / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + body
+	}
+	for _, c := range []struct{ name, why, request string }{
+		{"bare LF", "chunk lines end in CRLF (RFC 9112 §7.1)", chunked("POST", "3\nabc\n0\n\n")},
+		{"no size", "a size is hexadecimal", chunked("POST", "xyz\r\nabc\r\n0\r\n\r\n")},
+		{"idempotent", "nor is it sent twice", chunked("PUT", "3\r\nabcdef\r\n0\r\n\r\n")},
+		{"after much", "a body that cannot be kept", chunked("PUT", "20000\r\n"+strings.Repeat("x", 0x20000)+"\r\nxyz\r\n")},
+	} {
+		conn := must(net.Dial("tcp", p.at(80)))
+		conn.SetDeadline(time.Now().Add(10 * time.Second))
+		go io.WriteString(conn, c.request)
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || res.StatusCode != http.StatusBadRequest || !res.Close {
+			t.Errorf("%s: %+v, %v; want 400 and the end of the connection: %s", c.name, res, err, c.why)
+		}
+		conn.Close()
+	}
+	if failures := p.Counters().Failures; failures[FailedBackend]+failures[FailedConnect]+failures[RepeatedAttempt] > 0 {
+		t.Errorf("failures %v: the backend is blamed for the client's body", failures)
+	}
+	for _, of := range p.Health() {
+		for target, health := range of {
+			if health != lbmodel.HealthHealthy {
+				t.Errorf("%s is %s", target, health)
+			}
+		}
 	}
 }
 

@@ -34,6 +34,8 @@ type link struct {
 	avoid   atomic.Int64 // until when, in Unix nanoseconds, after a failed connect
 	retired atomic.Bool
 	checked atomic.Pointer[verdict] // of the active check; nil without one
+
+	complaints complaints
 }
 
 func newLink(key linkKey, d *dialer) *link {

@@ -88,8 +88,12 @@ func (d *DataPlane) sendCopy(l *link, r *http.Request, body []byte) {
 	res, err := l.transport.RoundTrip(r)
 	if err != nil {
 		d.tallies.fail(DroppedMirror)
+		if ctx.Err() == nil {
+			d.complain(l, err)
+		}
 		return
 	}
+	d.relent(l)
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, res.Body)
 }

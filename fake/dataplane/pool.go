@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,7 +82,7 @@ func usable(all []lbmodel.Endpoint) []lbmodel.Endpoint {
 
 // link is the existing link for the endpoint or a new one.
 func (g *gateway) link(model lbmodel.Pool, e lbmodel.Endpoint, secure *backendTLS) (*link, error) {
-	d := &dialer{endpoint: e, protocol: model.Protocol, tls: secure, resolver: g.plane.config.Resolver,
+	d := &dialer{backend: cmp.Or(model.Group, model.Name), endpoint: e, protocol: model.Protocol, tls: secure, resolver: g.plane.config.Resolver,
 		limits: &g.plane.config.Limits, loopback: g.loopback}
 	if err := d.aim(); err != nil {
 		g.plane.tallies.fail(FailedForbidden)
@@ -187,6 +188,7 @@ func (p *pool) dialLink(ctx context.Context, l *link) (net.Conn, error) {
 	conn, err := l.dial.stream(ctx)
 	if err == nil {
 		l.worked()
+		p.plane.relent(l)
 		return conn, nil
 	}
 	l.end()
@@ -194,6 +196,7 @@ func (p *pool) dialLink(ctx context.Context, l *link) (net.Conn, error) {
 		l.failed()
 		p.plane.tallies.fail(FailedConnect)
 		p.plane.config.Log.Debug("endpoint did not accept", slog.String("pool", p.ref.Pool), slog.Any("error", err))
+		p.plane.complain(l, err)
 	}
 	return nil, err
 }

@@ -17,7 +17,9 @@ type replay struct {
 	stall     *guard
 	interrupt func() // makes a read of source that waits for the client return
 
-	spilled atomic.Bool // outgrew the limit; read without mu, which waits for the client
+	// Both are read without mu, which waits for the client.
+	spilled atomic.Bool // outgrew the limit
+	damaged atomic.Bool // ended with an error: the client's, or that of a limit
 
 	mu    sync.Mutex
 	kept  []byte
@@ -33,8 +35,12 @@ var errSpent = errors.New("the body was too large to be kept for another attempt
 // work: whatever they take from the source, this one gets too.
 func (r *replay) open() io.ReadCloser { return &replayReader{replay: r} }
 
-// again says whether the body can be read from the start.
-func (r *replay) again() bool { return r == nil || !r.spilled.Load() }
+// again says whether the body can be read from the start, and to its end.
+func (r *replay) again() bool { return r == nil || !r.spilled.Load() && !r.damaged.Load() }
+
+// broken says whether the body ended with an error: then no backend can be blamed
+// for an exchange that failed.
+func (r *replay) broken() bool { return r != nil && r.damaged.Load() }
 
 // whenRead calls f once when the body has been read to its end, or is given up.
 func (r *replay) whenRead(f func(body []byte, whole bool)) {
@@ -74,6 +80,7 @@ func (r *replay) fill(b []byte) (int, error) {
 	r.keep(b[:n])
 	if err != nil {
 		r.err = err
+		r.damaged.Store(err != io.EOF)
 		r.end(err == io.EOF)
 	}
 	return n, err

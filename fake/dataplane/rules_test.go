@@ -148,7 +148,8 @@ func TestMirrors(t *testing.T) {
 	})
 	gw.Model.Pools = append(gw.Model.Pools, poolOf("copies", lbmodel.PoolHTTP1, copies.addr()), poolOf("half", lbmodel.PoolHTTP1, half.addr()),
 		poolOf("dead", lbmodel.PoolHTTP1, closedPort(t)))
-	p := newPlane(t, Config{}, gw)
+	var heard ear
+	p := newPlane(t, Config{Limits: Limits{Mirrors: 1000}, Trouble: heard.hear}, gw) // more than this test can have under way
 	client := p.client(80, nil)
 	for range 40 {
 		r := must(http.NewRequestWithContext(t.Context(), "POST", "http://any.test/p", strings.NewReader("body")))
@@ -165,6 +166,9 @@ func TestMirrors(t *testing.T) {
 	eventually(t, "about half as many", func() bool { n := half.requests.Load(); return n >= 18 && n <= 23 })
 	if p.Counters().Failures[DroppedMirror] == 0 {
 		t.Error("a body above ReplayBytes and a dead pool should be counted as dropped copies")
+	}
+	if told := heard.all(); len(told) != 1 || told[0].Pool != "dead" || told[0].Reason != ReasonRefused {
+		t.Errorf("told %+v, want once that nothing listens at the dead pool: no answer would show it", told)
 	}
 }
 

@@ -100,10 +100,10 @@ func (x *exchange) misdirected() bool {
 }
 
 // lacksValidation also catches connections from before the listener asked for
-// certificates.
+// certificates, or ceased to trust the root of this one's.
 func (x *exchange) lacksValidation(state *tls.ConnectionState, l *lbmodel.Listener) bool {
 	want := validationOf(l)
-	if want.Trust != "" && !want.Insecure && len(state.VerifiedChains) == 0 {
+	if want.Trust != "" && !want.Insecure && !x.port.gateway.trust[want.Trust].vouches(state) {
 		return true
 	}
 	return state.ServerName == "" && !sameValidation(l, x.port.tls.fallback)

@@ -27,8 +27,10 @@ type socketKey struct {
 type socket interface {
 	program(*port)
 	bound() Bound
-	// drain stops taking new traffic at once, lets what is under way finish until
-	// ctx is over, and then ends it.
+	// halt stops taking new traffic. A TCP port is free for others afterwards.
+	halt()
+	// drain lets what is under way finish until ctx is over, and then ends it. It
+	// comes after halt.
 	drain(ctx context.Context)
 }
 
@@ -139,12 +141,16 @@ func (s *tcpSocket) dispatch(conn *counted) {
 	}
 }
 
-// drain closes the listener first. Clients that keep connections are told by
-// their next answer, so that none finds its connection closed under a request;
-// then the server ends idle connections and waits for the rest.
-func (s *tcpSocket) drain(ctx context.Context) {
+// halt closes the listener.
+func (s *tcpSocket) halt() {
 	s.draining.Store(true)
 	_ = s.listener.Close()
+}
+
+// drain first tells clients that keep connections, by their next answer, so that
+// none finds its connection closed under a request; then the server ends idle
+// connections and waits for the rest.
+func (s *tcpSocket) drain(ctx context.Context) {
 	s.linger(ctx)
 	s.closeFresh()
 	if err := s.server.Shutdown(ctx); err != nil {

@@ -81,6 +81,9 @@ func (s *tcpSocket) forward(client net.Conn, f *forward) {
 	defer backend.Close()
 	b.streams.Add(1)
 	join(s.lifetime, client, backend, s.plane.config.Limits.StreamIdle)
+	if s.lifetime.Err() != nil {
+		s.plane.cuts.streams.Add(1)
+	}
 }
 
 func clientAddr(a net.Addr) netip.Addr { return addrPortOf(a).Addr() }

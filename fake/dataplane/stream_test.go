@@ -3,6 +3,7 @@ package dataplane
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -85,6 +86,20 @@ func TestTCPForward(t *testing.T) {
 	conn.SetReadDeadline(time.Now().Add(5 * time.Second))
 	if rest, err := io.ReadAll(conn); err != nil || !strings.HasSuffix(string(rest), " end\n") {
 		t.Errorf("after a half close: %q, %v; want the backend's last words", rest, err)
+	}
+}
+
+// TestOpenStreamAtShutdown is closed when the time is over, and no loss: it has no
+// end that could be waited for.
+func TestOpenStreamAtShutdown(t *testing.T) {
+	p := newPlane(t, Config{DrainTimeout: 100 * time.Millisecond}, gatewayOf("edge",
+		[]lbmodel.Listener{forwarding(9000, lbmodel.ProtocolTCP, to("a"))}, poolOf("a", lbmodel.PoolTCP, tcpEcho(t, "a"))))
+	conn := must(net.Dial("tcp", p.at(9000)))
+	defer conn.Close()
+	exchangeLine(t, conn, "x")
+	var cut *CutError
+	if err := p.Shutdown(t.Context()); !errors.As(err, &cut) || cut.Lost() != 0 || cut.Streams != 1 {
+		t.Errorf("Shutdown: %v, want that one stream was closed", err)
 	}
 }
 

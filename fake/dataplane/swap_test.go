@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json/v2"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +48,77 @@ func TestSwapUnderLoad(t *testing.T) {
 	}
 }
 
+// TestUnchangedGatewaysStay compiles only what changed, and keeps the links of the
+// rest through any number of changes elsewhere.
+func TestUnchangedGatewaysStay(t *testing.T) {
+	a, b := echo(t, "a"), echo(t, "b")
+	one := func(name string, port int32, rules ...lbmodel.Rule) Gateway {
+		return gatewayOf(name, []lbmodel.Listener{httpListener(port, rules...)},
+			poolOf("a", lbmodel.PoolHTTP1, a.addr()), poolOf("b", lbmodel.PoolHTTP1, b.addr()))
+	}
+	still := func() Gateway { return one("still", 80, prefixRule("/", to("a"))) }
+	moving := func(pool string) Gateway { return one("moving", 81, prefixRule("/", to(pool))) }
+	p := newPlane(t, Config{}, still(), moving("a"))
+	of := func(g Gateway) *gateway { return p.known[g.Model.Owner].out }
+	before, moved := of(still()), of(moving("a"))
+	for range 3 {
+		p.program(still(), moving("b"))
+	}
+	if of(still()) != before {
+		t.Error("an equal gateway was compiled again")
+	}
+	if of(moving("b")) == moved {
+		t.Error("a changed gateway was not compiled")
+	}
+	if res, _ := answerOf(t, p.client(81, nil), get(t, "http://any.test/")); res.Header.Get("Backend") != "b" {
+		t.Errorf("the changed gateway answers from %q, want b", res.Header.Get("Backend"))
+	}
+	for _, l := range before.pools["a"].links {
+		if l.retired.Load() || p.links.live[l.key] == nil {
+			t.Errorf("the link to %s was retired under a gateway that uses it", l.key.target)
+		}
+	}
+	p.program(moving("b"))
+	if len(p.known) != 1 {
+		t.Errorf("%d gateways are remembered, want the one that is programmed", len(p.known))
+	}
+}
+
+// TestPortIsFreeAtOnce gives a port back before Program returns, although what is
+// under way there may go on: the next Program may want it again.
+func TestPortIsFreeAtOnce(t *testing.T) {
+	a := echo(t, "a")
+	_, port, _ := net.SplitHostPort(closedPort(t))
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gw := gatewayOf("edge", []lbmodel.Listener{httpListener(int32(number), prefixRule("/", to("a")))}, poolOf("a", lbmodel.PoolHTTP1, a.addr()))
+	d := New(Config{Ports: PortsExact})
+	defer d.Shutdown(t.Context())
+	for i := range 50 {
+		if err := errors.Join(d.Program(t.Context(), []Gateway{gw}), d.Program(t.Context(), nil)); err != nil {
+			t.Fatalf("turn %d: %v", i, err)
+		}
+	}
+}
+
+// TestAccessLogAfterItsEnd takes the entry of a request that the end of its
+// connection has caught: it is lost, and nothing breaks.
+func TestAccessLogAfterItsEnd(t *testing.T) {
+	var written int
+	l := newAccessLog(func(Entry) { written++ }, newTallies())
+	x := &exchange{port: &port{gateway: &gateway{}}, in: get(t, "http://any.test/")}
+	for range 10 {
+		l.add(x)
+	}
+	l.close()
+	l.add(x)
+	if written != 10 {
+		t.Errorf("%d entries were written, want the 10 of before", written)
+	}
+}
+
 // TestConnectionsKept keeps the backend connections of a pool that did not
 // change, and drains those of one that did.
 func TestConnectionsKept(t *testing.T) {
@@ -68,6 +141,7 @@ func TestConnectionsKept(t *testing.T) {
 	if link() != before {
 		t.Error("an unchanged pool lost its connections when a rule changed")
 	}
+	gw.Model.Pools = slices.Clone(gw.Model.Pools) // what was programmed is the plane's
 	gw.Model.Pools[0].Protocol = lbmodel.PoolWebSocket
 	p.program(gw)
 	if link() == before || !before.retired.Load() {
@@ -140,20 +214,24 @@ func TestListenerRemoved(t *testing.T) {
 
 // TestShutdownIsBounded ends what does not end by itself.
 func TestShutdownIsBounded(t *testing.T) {
-	hang := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	started := make(chan struct{})
+	hang := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(started)
+		<-r.Context().Done()
+	}))
 	p := newPlane(t, Config{DrainTimeout: 200 * time.Millisecond}, simple(hang))
 	failed := make(chan error, 1)
 	client := p.client(80, nil)
-	started := make(chan struct{})
-	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { close(started) }}
+	request := must(http.NewRequestWithContext(t.Context(), http.MethodPost, "http://any.test/", nil)) // a GET might be repeated
 	go func() {
-		_, err := client.Do(get(t, "http://any.test/").WithContext(httptrace.WithClientTrace(t.Context(), trace)))
+		_, err := client.Do(request)
 		failed <- err
 	}()
 	<-started
 	begin := time.Now()
-	if err := p.Shutdown(context.Background()); err == nil {
-		t.Error("Shutdown: no error, though a request had to be cut off")
+	var cut *CutError
+	if err := p.Shutdown(context.Background()); !errors.As(err, &cut) || cut.Lost() != 1 || cut.Streams != 0 {
+		t.Errorf("Shutdown: %v, want that one request was cut off", err)
 	}
 	if took := time.Since(begin); took > 3*time.Second {
 		t.Errorf("Shutdown took %v with a DrainTimeout of 200ms", took)

@@ -113,8 +113,10 @@ func (s *udpSocket) newFlow(b *backend, client netip.AddrPort) *flow {
 	conn, err := l.dial.connect(ctx, "udp")
 	if err != nil {
 		l.failed()
+		s.plane.complain(l, err)
 		return nil
 	}
+	s.plane.relent(l)
 	l.begin()
 	b.streams.Add(1)
 	return &flow{conn: conn.(*net.UDPConn), link: l}
@@ -156,10 +158,12 @@ func (s *udpSocket) close(f *flow, client netip.AddrPort) {
 	}
 }
 
-// drain stops reading from clients and gives endpoints a moment to answer what
-// was sent to them: a datagram has no end to wait for.
+// halt stops reading from clients. The port stays taken for the answers.
+func (s *udpSocket) halt() { _ = s.conn.SetReadDeadline(time.Unix(1, 0)) }
+
+// drain gives endpoints a moment to answer what was sent to them: a datagram has
+// no end to wait for.
 func (s *udpSocket) drain(ctx context.Context) {
-	_ = s.conn.SetReadDeadline(time.Unix(1, 0))
 	s.awaitAnswers(ctx)
 	_ = s.conn.Close()
 	s.loop.Wait()

@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gatehouse.dev/lbmodel"
@@ -24,6 +26,16 @@ type verifier struct {
 // errUnverifiable is a pool that asks for a verification that cannot be had.
 var errUnverifiable = errors.New("backend TLS cannot be verified")
 
+// errNoCertificate is a backend that says nothing about itself.
+var errNoCertificate = errors.New("the backend sent no certificate")
+
+// nameError is a certificate that is sound and somebody else's.
+type nameError struct{ wanted, presented string }
+
+func (e *nameError) Error() string {
+	return fmt.Sprintf("the backend's certificate is for %q, wanted is %q", e.presented, e.wanted)
+}
+
 func newVerifier(t *lbmodel.BackendTLS, trust *trust) (*verifier, error) {
 	switch {
 	case trust == nil:
@@ -40,7 +52,7 @@ func newVerifier(t *lbmodel.BackendTLS, trust *trust) (*verifier, error) {
 // resumed ones too.
 func (v *verifier) verify(state tls.ConnectionState) (*x509.Certificate, error) {
 	if len(state.PeerCertificates) == 0 {
-		return nil, errors.New("the backend sent no certificate")
+		return nil, errNoCertificate
 	}
 	leaf := state.PeerCertificates[0]
 	options := x509.VerifyOptions{Roots: v.roots, Intermediates: x509.NewCertPool()}
@@ -62,14 +74,17 @@ func (v *verifier) verify(state tls.ConnectionState) (*x509.Certificate, error) 
 // none (BackendTLSPolicy validation.subjectAltNames).
 func (v *verifier) identify(leaf *x509.Certificate) error {
 	if len(v.sans) == 0 {
-		return leaf.VerifyHostname(v.sni)
+		if leaf.VerifyHostname(v.sni) != nil {
+			return &nameError{wanted: v.sni, presented: names(leaf)}
+		}
+		return nil
 	}
 	for _, san := range v.sans {
 		if hasSAN(leaf, san) {
 			return nil
 		}
 	}
-	return fmt.Errorf("the backend's certificate has none of the %d expected names; it has %s", len(v.sans), names(leaf))
+	return &nameError{wanted: wantedNames(v.sans), presented: names(leaf)}
 }
 
 func hasSAN(leaf *x509.Certificate, san lbmodel.SAN) bool {
@@ -84,6 +99,14 @@ func hasSAN(leaf *x509.Certificate, san lbmodel.SAN) bool {
 		}
 	}
 	return false
+}
+
+func wantedNames(sans []lbmodel.SAN) string {
+	var out []string
+	for _, san := range sans {
+		out = append(out, san.Value)
+	}
+	return strings.Join(out, " or ")
 }
 
 // names lists a few names of a certificate for an error's text.
@@ -102,11 +125,32 @@ func names(leaf *x509.Certificate) string {
 // verifies then, rather than the machine's roots.
 type trust struct {
 	pool   *x509.CertPool
+	roots  map[string]bool // by DER; without the system's
+	system bool
 	digest string
 }
 
+// vouches says whether a client that was verified when it connected still would
+// be: a kept connection must not outlive the root that let it in. The system's
+// roots are taken as they were.
+func (t *trust) vouches(state *tls.ConnectionState) bool {
+	if t == nil {
+		return false
+	}
+	return slices.ContainsFunc(state.VerifiedChains, func(chain []*x509.Certificate) bool {
+		return t.system || t.roots[string(chain[len(chain)-1].Raw)]
+	})
+}
+
+// remember notes the certificates of a PEM text.
+func (t *trust) remember(text []byte) {
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		t.roots[string(block.Bytes)] = true
+	}
+}
+
 func (d *DataPlane) compileTrust(t lbmodel.Trust) (*trust, error) {
-	out := &trust{}
+	out := &trust{roots: map[string]bool{}, system: t.System}
 	if t.System {
 		pool, err := d.systemRoots()
 		if err != nil {
@@ -121,6 +165,7 @@ func (d *DataPlane) compileTrust(t lbmodel.Trust) (*trust, error) {
 		if !out.pool.AppendCertsFromPEM([]byte(root.PEM)) {
 			return nil, fmt.Errorf("trust %s: root %s is not a PEM certificate", t.Name, root.SHA256)
 		}
+		out.remember([]byte(root.PEM))
 		out.digest += root.SHA256 + " "
 	}
 	return out, nil

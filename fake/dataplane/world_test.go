@@ -273,6 +273,13 @@ func (a *authority) issue(names ...string) tls.Certificate {
 	return a.sign(key, &key.PublicKey, names)
 }
 
+// expired is issue for a leaf whose time is over.
+func (a *authority) expired(names ...string) tls.Certificate {
+	a.t.Helper()
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	return a.signUntil(time.Now().Add(-time.Minute), key, &key.PublicKey, names)
+}
+
 // issueRSA is issue with an RSA key.
 func (a *authority) issueRSA(names ...string) tls.Certificate {
 	a.t.Helper()
@@ -281,7 +288,11 @@ func (a *authority) issueRSA(names ...string) tls.Certificate {
 }
 
 func (a *authority) sign(key, public any, names []string) tls.Certificate {
-	template := &x509.Certificate{SerialNumber: serial(), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	return a.signUntil(time.Now().Add(time.Hour), key, public, names)
+}
+
+func (a *authority) signUntil(end time.Time, key, public any, names []string) tls.Certificate {
+	template := &x509.Certificate{SerialNumber: serial(), NotBefore: time.Now().Add(-time.Hour), NotAfter: end,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}
 	for _, name := range names {
 		if strings.Contains(name, "://") {

@@ -27,9 +27,10 @@ type Config struct {
 	Ports        dataplane.Ports
 	DrainTimeout time.Duration // of requests in flight at Shutdown; 0 is the data plane's own
 	AccessLog    func(dataplane.Entry)
-	Resolver     dataplane.Resolver // of names that pools send to; nil is this machine's
-	Intercept    cloud.Interceptor  // sees, and may spoil, every call; nil is nobody
-	HealthEvery  time.Duration      // between two reports of the endpoints' health to the cloud; 500 ms
+	Trouble      func(dataplane.Trouble) // told of backends that cannot be reached or believed; nil is Log, at Warn
+	Resolver     dataplane.Resolver      // of names that pools send to; nil is this machine's
+	Intercept    cloud.Interceptor       // sees, and may spoil, every call; nil is nobody
+	HealthEvery  time.Duration           // between two reports of the endpoints' health to the cloud; 500 ms
 }
 
 // Local is a cloud and its data plane. Its methods may be called concurrently.
@@ -42,6 +43,7 @@ type Local struct {
 	plane  *dataplane.DataPlane // nil until Serve
 	stop   context.CancelFunc
 	follow sync.WaitGroup
+	over   bool  // Shutdown was called
 	broken error // of the last Program
 }
 
@@ -69,11 +71,14 @@ func (l *Local) Patience() providers.Patience {
 // Serve starts a data plane that serves what the cloud holds, and follows every
 // change of it until Shutdown. So long the cloud knows the endpoints' health from
 // the data plane's checks, and assumes it otherwise. Keys that the cloud forgot with its last process
-// are read again.
+// are read again. After Shutdown it is dataplane.ErrClosed.
 func (l *Local) Serve(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.plane != nil {
+	switch {
+	case l.over:
+		return dataplane.ErrClosed
+	case l.plane != nil:
 		return nil
 	}
 	if l.config.Keyring != nil {
@@ -83,7 +88,7 @@ func (l *Local) Serve(ctx context.Context) error {
 	}
 	l.plane = dataplane.New(dataplane.Config{
 		Log: l.config.Log, Ports: l.config.Ports, DrainTimeout: l.config.DrainTimeout, AccessLog: l.config.AccessLog,
-		Resolver: l.config.Resolver,
+		Resolver: l.config.Resolver, Trouble: l.config.Trouble,
 	})
 	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	health := reporter{cloud: l.Cloud, plane: l.plane}
@@ -93,13 +98,20 @@ func (l *Local) Serve(ctx context.Context) error {
 }
 
 // run programs the data plane whenever the cloud holds something new. Changes
-// that come while it is being programmed are served together.
+// that come while it is being programmed are served together, and what cannot be
+// served is told when it is something else than before.
 func (l *Local) run(ctx context.Context) {
+	told := ""
 	for {
 		_, next := l.Cloud.Changed()
+		now := ""
 		if err := l.Program(ctx); err != nil {
-			l.config.Log.Warn("not everything can be served", "err", err)
+			now = err.Error()
 		}
+		if now != "" && now != told {
+			l.config.Log.Warn("not everything can be served", "err", now)
+		}
+		told = now
 		select {
 		case <-ctx.Done():
 			return
@@ -157,9 +169,11 @@ func (l *Local) Counters() dataplane.Counters {
 }
 
 // Shutdown stops taking traffic at once and returns when what is in flight is
-// over, or when ctx or the drain timeout ends it. The cloud keeps what it holds.
+// over, or when ctx or the drain timeout ends it: the error is then a
+// *dataplane.CutError. The cloud keeps what it holds.
 func (l *Local) Shutdown(ctx context.Context) error {
 	l.mu.Lock()
+	l.over = true
 	plane, stop := l.plane, l.stop
 	l.mu.Unlock()
 	if plane == nil {

@@ -236,3 +236,32 @@ func TestSettings(t *testing.T) {
 		t.Errorf("a flavour without mirrors offers %v, findings %v", offers.Has[lbmodel.FeatureMirror], findings)
 	}
 }
+
+// TestTroubleIsPassedOn names a backend as people do, not by a handle of the cloud.
+func TestTroubleIsPassedOn(t *testing.T) {
+	told := make(chan dataplane.Trouble, 10)
+	l := open(t, local.Config{Trouble: func(trouble dataplane.Trouble) { told <- trouble }})
+	s := httptest.NewServer(http.NotFoundHandler())
+	gone := netip.MustParseAddrPort(s.Listener.Addr().String())
+	s.Close()
+	apply(t, l, gateway(gone, "x.test"))
+	if err := errors.Join(l.Serve(t.Context()), l.Program(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	get(t, l, "/")
+	want := "backend a/p:80 at " + gone.String() + ": nothing listens there: the connection was refused"
+	if trouble := <-told; trouble.String() != want || trouble.Owner.Name != "g" {
+		t.Errorf("told %q of %s, want %q", trouble, trouble.Owner, want)
+	}
+}
+
+// TestServeAfterShutdown is an error, not silence.
+func TestServeAfterShutdown(t *testing.T) {
+	l := open(t, local.Config{})
+	if err := errors.Join(l.Serve(t.Context()), l.Shutdown(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Serve(t.Context()); !errors.Is(err, dataplane.ErrClosed) {
+		t.Errorf("Serve after Shutdown: %v, want %v", err, dataplane.ErrClosed)
+	}
+}

@@ -45,6 +45,13 @@ type Options struct {
 	Cluster  string
 	Keyring  providers.Keyring
 	Log      *slog.Logger
+	Trouble  func(Trouble) // is told of backends that fail, by any goroutine; nil is nobody
+}
+
+// Trouble is a backend that fails, or that does so no more.
+type Trouble struct {
+	Text string // a line for people
+	Over bool
 }
 
 // Backend is an open account.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,18 +18,21 @@ import (
 
 type destroyRequest struct {
 	source
-	names []string
-	agree consent
+	names  []string
+	agree  consent
+	format format
 }
 
 func (a *app) destroy() *cobra.Command {
-	var r destroyRequest
+	r := destroyRequest{format: readable()}
 	cmd := &cobra.Command{
 		Use:   "destroy -f FILE|DIR|- | [Gateway/]NAMESPACE/NAME …",
 		Short: "Remove gateways and all that is theirs",
 		Long: `Removes the load balancers of the gateways in the files, or of those that are named.
 What other gateways share stays. It asks first; where nobody can be asked, it needs
---agree. Gateways whose deletion policy is Retain or Protect are refused.`,
+--agree. Gateways whose deletion policy is Retain or Protect are refused. A gateway
+that is named and has nothing here is an error; one in the files is not, so that a
+destroy can be repeated.`,
 		Example: "  gatehouse destroy -f examples/shop\n  gatehouse destroy edge/shop --agree",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.names = args
@@ -40,6 +44,10 @@ What other gateways share stays. It asks first; where nobody can be asked, it ne
 	}
 	r.addTo(cmd)
 	addAgree(cmd, &r.agree)
+	r.format.addTo(cmd, "how to print the statuses that are left")
+	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return a.appliedNames(args), cobra.ShellCompDirectiveNoFileComp
+	}
 	return cmd
 }
 
@@ -61,18 +69,25 @@ func (a *app) runDestroy(ctx context.Context, r destroyRequest) error {
 		if err != nil {
 			return err
 		}
-		if err := a.confirmDestroy(pass, r.agree); err != nil {
+		if err := a.confirmDestroy(pass, r); err != nil {
 			return err
 		}
-		return a.conclude(e, where, conclusion{pass: a.carryOut(ctx, e, pass), format: format{value: "text"}})
+		if err := a.intend(e, where, nil, pass); err != nil {
+			return err
+		}
+		return a.conclude(e, where, conclusion{pass: a.carryOut(ctx, e, pass), format: r.format})
 	})
 }
 
-func (a *app) confirmDestroy(pass reconcile.Pass, given consent) error {
-	if err := lbmodel.PrintPlan(a.out, pass.Plan(), a.planStyle()); err != nil {
+func (a *app) confirmDestroy(pass reconcile.Pass, r destroyRequest) error {
+	to := a.out
+	if !r.format.forPeople() {
+		to = a.err
+	}
+	if err := lbmodel.PrintPlan(to, pass.Plan(), planStyle(to)); err != nil {
 		return err
 	}
-	if pass.Empty() || bool(given) {
+	if pass.Empty() || bool(r.agree) {
 		return nil
 	}
 	if !a.interactive() {
@@ -107,19 +122,30 @@ func (a *app) doomed(ctx context.Context, e *engine, r destroyRequest) ([]doomed
 	}
 	var out []doomed
 	for _, name := range names {
-		found := false
-		for provider, owners := range live {
-			for _, owner := range owners {
-				if owner.Namespace+"/"+owner.Name == name {
-					out, found = append(out, doomed{provider, owner}), true
-				}
-			}
+		found := ownersNamed(live, name)
+		if len(found) == 0 && len(r.names) > 0 {
+			return nil, fmt.Errorf("nothing was done: there is no Gateway %s in cluster %s; gatehouse get --live lists those there are", name, a.flags.cluster)
 		}
-		if !found {
+		if len(found) == 0 {
 			a.err.Printf("%s Gateway %s has nothing in cluster %s.\n", a.err.Paint(term.Yellow, "!"), name, a.flags.cluster)
 		}
+		out = append(out, found...)
 	}
 	return out, nil
+}
+
+// ownersNamed are the live owners of a name: more than one, where a Gateway was
+// made again under it.
+func ownersNamed(live map[string][]lbmodel.Owner, name string) []doomed {
+	var out []doomed
+	for _, provider := range slices.Sorted(maps.Keys(live)) {
+		for _, owner := range live[provider] {
+			if owner.Namespace+"/"+owner.Name == name {
+				out = append(out, doomed{provider, owner})
+			}
+		}
+	}
+	return out
 }
 
 // namesToDestroy are namespace/name, from the command line or from files; and
@@ -135,8 +161,11 @@ func (a *app) namesToDestroy(ctx context.Context, r destroyRequest) (names, prot
 		}
 		return names, nil, nil
 	}
-	all, err := a.read(ctx, r.source)
-	for _, g := range all {
+	read, err := a.read(ctx, r.source)
+	if err == nil && bool(read.bad) {
+		err = errors.New("nothing was done: what could not be read (listed above) may protect a gateway; repair it, or name the gateways as namespace/name")
+	}
+	for _, g := range read.gateways {
 		name := g.Key.Namespace + "/" + g.Key.Name
 		names = append(names, name)
 		if slices.Contains([]lbmodel.Deletion{lbmodel.DeletionRetain, lbmodel.DeletionProtect}, g.Result.Gateway.Deletion) {

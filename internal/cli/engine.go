@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"gatehouse.dev/internal/manifest"
@@ -20,8 +21,9 @@ type engine struct {
 	accounts map[string]*providers.Account
 	backends map[string]Backend
 	keys     *liveKeys
-	record   record   // of the commands before
-	spared   []string // gateways that --prune would remove if somebody agreed
+	record   record            // of the commands before
+	spared   keptBack          // gateways that --prune does not remove
+	strays   []lbmodel.Finding // about routes that no gateway of the files has
 }
 
 // liveKeys is a Keyring whose files may be read again.
@@ -38,7 +40,7 @@ func (k *liveKeys) keyring(ctx context.Context, id lbmodel.Identity) (tls.Certif
 // open opens every provider's account.
 func (a *app) open(ctx context.Context, o Options) (*engine, error) {
 	e := &engine{accounts: map[string]*providers.Account{}, backends: map[string]Backend{}, keys: &liveKeys{}}
-	o.Cluster, o.Log, o.Keyring = a.flags.cluster, a.log, e.keys.keyring
+	o.Cluster, o.Log, o.Keyring, o.Trouble = a.flags.cluster, a.log, e.keys.keyring, a.trouble
 	dir := o.StateDir
 	for _, p := range a.config.Providers {
 		if dir != "" {
@@ -56,10 +58,11 @@ func (a *app) open(ctx context.Context, o Options) (*engine, error) {
 	return e, nil
 }
 
-// take gives the engine its first files.
+// take gives the engine its first files, with what they leave open.
 func (e *engine) take(loaded *manifest.Loaded, o translate.Options) {
 	e.keys.now.Store(loaded.Keys)
 	e.loop = reconcile.New(translate.New(loaded.Snapshot, o), e.accounts)
+	e.loop.Doubt(reconcile.Doubt{Incomplete: loaded.Incomplete, Bad: loaded.Bad, Remains: loaded.Remains})
 }
 
 func (e *engine) close() error {
@@ -70,6 +73,32 @@ func (e *engine) close() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// serves says whether the loop has a gateway of an owner's name.
+func (e *engine) serves(owner lbmodel.Owner) bool {
+	return slices.ContainsFunc(e.loop.Gateways(), func(g reconcile.Gateway) bool {
+		return g.Key.Namespace == owner.Namespace && g.Key.Name == owner.Name
+	})
+}
+
+// unclassed notes the gateways that were applied once and that the files name with
+// a class that is none of ours. Whether that is meant or a typo nobody can say: they
+// are left alone, and told.
+func (e *engine) unclassed(s translate.Snapshot) {
+	for _, g := range e.record.Gateways {
+		if holds(s, g.Owner) && !e.serves(g.Owner) {
+			e.spare(g.Owner)
+		}
+	}
+}
+
+// spare notes once that an owner stays although no gateway of ours stands for it.
+func (e *engine) spare(owner lbmodel.Owner) {
+	text := fmt.Sprintf("%s: the files name it, but its class is not one of ours: correct the class, or use destroy", owner)
+	if !slices.Contains(e.spared.firm, text) {
+		e.spared.firm = append(e.spared.firm, text)
+	}
 }
 
 // gateways are those of some keys.

@@ -169,7 +169,7 @@ func (q question) traceIn(gw lbmodel.Gateway) trace {
 
 func listenerStop(l lbmodel.Listener) *stop {
 	return &stop{Name: l.Name, Source: l.Source,
-		What: fmt.Sprintf("%s :%d %s", l.Protocol, l.Port, words.Host(l.Hostname))}
+		What: words.Listener(l)}
 }
 
 func (q question) traceHTTP(gw lbmodel.Gateway, t *trace) {
@@ -208,7 +208,7 @@ func ruleStop(r lbmodel.Rule, index int) stop {
 func (q question) noListener(gw lbmodel.Gateway, t *trace, status int) {
 	var others, names []string
 	for _, l := range gw.Listeners {
-		others = append(others, fmt.Sprintf("%s (%s :%d %s)", l.Name, l.Protocol, l.Port, words.Host(l.Hostname)))
+		others = append(others, fmt.Sprintf("%s (%s)", l.Name, words.Listener(l)))
 		if l.Port == q.Port && q.speaks(l.Protocol) {
 			names = append(names, words.Host(l.Hostname))
 		}

@@ -19,7 +19,7 @@ import (
 
 func (a *app) get() *cobra.Command {
 	var live bool
-	f := format{value: "table", choices: []string{"table", "yaml", "json"}}
+	f := readable()
 	cmd := &cobra.Command{
 		Use:   "get [gateways|resources|status]",
 		Short: "Show what was applied: gateways, cloud resources, statuses",
@@ -40,7 +40,7 @@ asked what is really there now.`,
 		},
 	}
 	cmd.Flags().BoolVar(&live, "live", false, "ask the provider what is there now")
-	cmd.Flags().VarP(&f, "output", "o", "how to print it")
+	f.addTo(cmd, "how to print it")
 	return cmd
 }
 
@@ -64,7 +64,7 @@ func (a *app) runGet(ctx context.Context, r getRequest) error {
 			return err
 		}
 	}
-	if len(record.Gateways)+len(record.Resources) == 0 && r.format.value == "table" {
+	if len(record.Gateways)+len(record.Resources) == 0 && r.format.forPeople() {
 		a.out.Printf("Nothing was applied to cluster %s yet.\n", a.flags.cluster)
 		return nil
 	}
@@ -120,11 +120,11 @@ func (r record) observed(provider string, graph lbmodel.Graph) []recordedGateway
 
 func (a *app) printRecord(r getRequest, record record) error {
 	switch {
-	case r.format.value != "table" && r.what == "gateways":
+	case !r.format.forPeople() && r.what == "gateways":
 		return writeData(a.out, r.format.value, record.Gateways)
-	case r.format.value != "table" && r.what == "resources":
+	case !r.format.forPeople() && r.what == "resources":
 		return writeData(a.out, r.format.value, record.Resources)
-	case r.format.value != "table":
+	case !r.format.forPeople():
 		return writeData(a.out, r.format.value, record.Statuses)
 	case r.what == "gateways":
 		a.printGateways(record)

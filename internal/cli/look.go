@@ -22,7 +22,7 @@ type translated struct {
 
 func (a *app) translate() *cobra.Command {
 	var s source
-	f := format{value: "table", choices: []string{"table", "yaml", "json"}}
+	f := readable()
 	cmd := &cobra.Command{
 		Use:   "translate -f FILE|DIR|-",
 		Short: "Show what the manifests mean: the provider-agnostic model",
@@ -33,31 +33,31 @@ the provider cannot do is already a fixed answer, and is told below.`,
 		Example: "  gatehouse translate -f examples/shop\n  kubectl get gateways,httproutes,services,endpointslices -A -o yaml | gatehouse translate -f - -o yaml",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := a.read(cmd.Context(), s)
+			r, err := a.read(cmd.Context(), s)
 			if err != nil {
 				return err
 			}
-			return a.showTranslated(f, all)
+			return a.showTranslated(f, r)
 		},
 	}
 	s.addTo(cmd)
-	s.onlyGateways(cmd)
-	cmd.Flags().VarP(&f, "output", "o", "how to print it")
+	a.onlyGateways(cmd, &s)
+	f.addTo(cmd, "how to print it")
 	return cmd
 }
 
-func (a *app) showTranslated(f format, all []reconcile.Gateway) error {
-	if f.value != "table" {
+func (a *app) showTranslated(f format, r reading) error {
+	if !f.forPeople() {
 		out := []translated{}
-		for _, g := range all {
+		for _, g := range r.gateways {
 			out = append(out, translated{g.Result.Provider, g.Result.Skip, g.Served, g.Findings})
 		}
 		return writeData(a.out, f.value, out)
 	}
-	for _, g := range all {
+	for _, g := range r.gateways {
 		printModel(a.out, g.Result.Provider, g.Served)
 	}
-	printFindings(a.out, findingsOf(all))
+	printFindings(a.out, append(findingsOf(r.gateways), r.strays...))
 	return nil
 }
 
@@ -73,16 +73,16 @@ other program; Mermaid is what GitHub and GitLab draw in Markdown.`,
 		Example: "  gatehouse graph -f examples/shop -o svg > shop.svg\n  gatehouse graph -f examples/shop -o dot | dot -Tpng > shop.png",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			all, err := a.read(cmd.Context(), s)
+			r, err := a.read(cmd.Context(), s)
 			if err != nil {
 				return err
 			}
-			return a.draw(f, all)
+			return a.draw(f, r.gateways)
 		},
 	}
 	s.addTo(cmd)
-	s.onlyGateways(cmd)
-	cmd.Flags().VarP(&f, "output", "o", "which language")
+	a.onlyGateways(cmd, &s)
+	f.addTo(cmd, "which language")
 	return cmd
 }
 
@@ -104,7 +104,7 @@ func (a *app) explain() *cobra.Command {
 	var s source
 	var headers []string
 	var sni string
-	f := format{value: "text", choices: []string{"text", "yaml", "json"}}
+	f := readable()
 	cmd := &cobra.Command{
 		Use:   "explain -f FILE|DIR|- [METHOD] URL",
 		Short: "Say which rule answers a request, and why",
@@ -119,16 +119,16 @@ matcher as the data plane. tls://, tcp:// and udp:// ask about connections.`,
 			if err != nil {
 				return err
 			}
-			all, err := a.read(cmd.Context(), s)
+			r, err := a.read(cmd.Context(), s)
 			if err != nil {
 				return err
 			}
-			return a.answer(f, q, all)
+			return a.answer(f, q, r.gateways)
 		},
 	}
 	s.addTo(cmd)
-	s.onlyGateways(cmd)
-	cmd.Flags().VarP(&f, "output", "o", "how to print it")
+	a.onlyGateways(cmd, &s)
+	f.addTo(cmd, "how to print it")
 	cmd.Flags().StringArrayVarP(&headers, "header", "H", nil, "a header of the request, as 'Name: value'; may be repeated")
 	cmd.Flags().StringVar(&sni, "sni", "", "server name of the TLS handshake (default the URL's host)")
 	return cmd
@@ -148,7 +148,7 @@ func (a *app) answer(f format, q question, all []reconcile.Gateway) error {
 	if len(traces) == 0 {
 		traces = refused
 	}
-	if f.value != "text" {
+	if !f.forPeople() {
 		return writeData(a.out, f.value, traces)
 	}
 	for i, t := range traces {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,7 @@ type app struct {
 	flags  globals
 
 	schemas manifest.Schemas // of the kinds read so far
+	trouble func(Trouble)    // what a data plane tells of backends; nil is nobody's business
 }
 
 // globals are the flags that every command has.
@@ -92,8 +94,9 @@ const start = `Gatehouse turns Gateway API manifests into real load balancers.
   gatehouse up -f examples/shop        serve it from this machine, and follow the files`
 
 const epilogue = `
-Exit codes: 0 done, or nothing to do. 1 an error. 2 plan found changes. 3 apply did
-a part: steps failed, wait, or were kept back.
+Exit codes: 0 done, or nothing to do. 1 an error, for plan also a bad document. 2 plan
+found changes. 3 apply did a part: steps failed, wait, or were kept back, or a
+document was bad.
 
 Colours follow NO_COLOR, CLICOLOR and CLICOLOR_FORCE. What the fake provider's cloud
 holds is kept in .gatehouse/<cluster> below the working directory; --state or
@@ -119,8 +122,36 @@ func (a *app) root() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: "look", Title: "Look, and change nothing:"},
 		&cobra.Group{ID: "change", Title: "Change:"})
 	a.commands(root)
-	root.SetHelpCommandGroupID("")
+	root.SetHelpCommand(help())
 	return root
+}
+
+// help is cobra's, but for what it does with a command that there is not: that is
+// a mistake.
+func help() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			if about, _, err := cmd.Root().Find(args); err == nil {
+				for _, c := range about.Commands() {
+					if c.IsAvailableCommand() {
+						names = append(names, c.Name())
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usagef("unknown command %q", strings.Join(args, " "))
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
 }
 
 func (a *app) globalFlags(root *cobra.Command) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -17,6 +18,23 @@ import (
 type format struct {
 	value   string
 	choices []string
+}
+
+// forPeople is the format that is no data.
+const forPeople = "table"
+
+// readable is the format of every command that shows something: what is best for
+// people, or the data behind it.
+func readable() format {
+	return format{value: forPeople, choices: []string{forPeople, "yaml", "json"}}
+}
+
+func (f *format) forPeople() bool { return f.value == forPeople }
+
+// addTo gives a command its -o, with its choices for the shell to complete.
+func (f *format) addTo(cmd *cobra.Command, usage string) {
+	cmd.Flags().VarP(f, "output", "o", usage)
+	complete(cmd, "output", func([]string) []string { return f.choices })
 }
 
 // String implements pflag.Value.
@@ -27,6 +45,9 @@ func (f *format) Type() string { return strings.Join(f.choices, "|") }
 
 // Set implements pflag.Value.
 func (f *format) Set(value string) error {
+	if value == "text" && slices.Contains(f.choices, forPeople) {
+		value = forPeople // what others call it
+	}
 	if !slices.Contains(f.choices, value) {
 		return fmt.Errorf("want one of %s", strings.Join(f.choices, ", "))
 	}

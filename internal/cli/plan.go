@@ -9,8 +9,10 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/internal/cli/term"
@@ -24,15 +26,15 @@ func (a *app) plan() *cobra.Command {
 	var s source
 	var out string
 	var prune bool
-	f := format{value: "text", choices: []string{"text", "json"}}
+	f := readable()
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE|DIR|-",
 		Short: "Show what apply would do, and why",
 		Long: `Compares what the manifests ask for with what is there, and changes nothing.
 
-The exit code is 0 when there is nothing to do, 2 when there is, and 1 for an error.
-Equal files and an equal cloud give an equal plan, in whatever order documents
-stand.`,
+The exit code is 0 when there is nothing to do, 2 when there is, and 1 for an error,
+also for a document that could not be read: the plan for the rest is shown. Equal files and
+an equal cloud give an equal plan, in whatever order documents stand.`,
 		Example: "  gatehouse plan -f examples/shop\n  gatehouse plan -f shop.yaml -o json | jq .summary",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,8 +42,8 @@ stand.`,
 		},
 	}
 	s.addTo(cmd)
-	s.onlyGateways(cmd)
-	cmd.Flags().VarP(&f, "output", "o", "how to print it")
+	a.onlyGateways(cmd, &s)
+	f.addTo(cmd, "how to print it")
 	cmd.Flags().BoolVar(&prune, "prune", false, "also plan to remove the cluster's other gateways")
 	cmd.Flags().StringVar(&out, "out", "", "also write the plan as JSON into this file")
 	return cmd
@@ -79,13 +81,36 @@ func (a *app) runPlan(ctx context.Context, r planRequest) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := a.showPlan(r, e.gateways(keys), pass); err != nil {
+	if err := a.outputPlan(r, proposal{e.gateways(keys), pass, e.strays}); err != nil {
 		return err
 	}
-	if !pass.Empty() {
+	a.printKept(e.spared)
+	switch {
+	case bool(bad(loaded)):
+		return exit(exitError)
+	case !pass.Empty() || waiting(pass) || len(e.spared.all()) > 0:
 		return exit(exitChanges)
 	}
 	return nil
+}
+
+// waiting says whether something that is wanted cannot be done now: the cloud is
+// not what the files ask for.
+func waiting(pass reconcile.Pass) bool {
+	return slices.ContainsFunc(pass.Plan().Later, lbmodel.Wait.Unmet)
+}
+
+// outputPlan writes the plan as it was asked for.
+func (a *app) outputPlan(r planRequest, p proposal) error {
+	if r.out != "" {
+		if err := writePlan(r.out, p.pass.Plan()); err != nil {
+			return err
+		}
+	}
+	if !r.format.forPeople() {
+		return writeData(a.out, r.format.value, p.pass.Plan())
+	}
+	return a.showPlan(a.out, p)
 }
 
 // request is what a pass is to be about.
@@ -111,8 +136,15 @@ func pruning(asked bool) prune { return map[bool]prune{true: remove}[asked] }
 func (a *app) prepare(ctx context.Context, e *engine, loaded *manifest.Loaded, r request) ([]translate.Key, reconcile.Pass, error) {
 	e.take(loaded, a.translateOptions())
 	keys, err := a.chosen(e.loop.Index(), loaded.Snapshot, r.gateways)
-	if nothing := r.prune != ignore && len(loaded.Snapshot.Gateways) == 0; err != nil && !nothing {
+	if err != nil && r.prune != ignore && len(e.loop.Index().Gateways()) == 0 {
+		err = fmt.Errorf("%w; --prune would remove everything of cluster %s: use destroy for that", err, a.flags.cluster)
+	}
+	if err != nil {
 		return nil, reconcile.Pass{}, err
+	}
+	if len(r.gateways) == 0 {
+		e.strays = strays(loaded.Snapshot)
+		e.unclassed(loaded.Snapshot)
 	}
 	if r.prune != ignore {
 		if err := a.pruneStrangers(ctx, e, loaded, r.prune); err != nil {
@@ -122,6 +154,7 @@ func (a *app) prepare(ctx context.Context, e *engine, loaded *manifest.Loaded, r
 	wait := term.NewProgress(a.err, "looking at what is there")
 	defer wait.Stop()
 	pass, err := e.loop.Plan(ctx, keys)
+	a.log.Info("planned", "gateways", len(keys), "steps", len(pass.Plan().Steps), "waits", len(pass.Plan().Later))
 	return keys, pass, err
 }
 
@@ -137,12 +170,24 @@ func (a *app) pruneStrangers(ctx context.Context, e *engine, loaded *manifest.Lo
 	}
 	for _, provider := range slices.Sorted(maps.Keys(strangers)) {
 		for _, owner := range strangers[provider] {
+			if holds(loaded.Snapshot, owner) && !e.serves(owner) {
+				e.spare(owner)
+				continue
+			}
 			if err := a.pruneOne(e, provider, owner, how); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// holds says whether the files hold a Gateway of an owner's name, whatever its
+// class.
+func holds(s translate.Snapshot, owner lbmodel.Owner) bool {
+	return slices.ContainsFunc(s.Gateways, func(g *gwv1.Gateway) bool {
+		return g.Namespace == owner.Namespace && g.Name == owner.Name
+	})
 }
 
 func (a *app) pruneOne(e *engine, provider string, owner lbmodel.Owner, how prune) error {
@@ -152,58 +197,72 @@ func (a *app) pruneOne(e *engine, provider string, owner lbmodel.Owner, how prun
 		a.err.Printf("%s stays: its deletion policy is %s\n", owner, kept)
 		return nil
 	case how == spare:
-		e.spared = append(e.spared, fmt.Sprintf("%s: would be removed with all that is its", owner))
+		e.spared.unagreed = append(e.spared.unagreed, fmt.Sprintf("%s: would be removed with all that is its", owner))
 		return nil
 	default:
 		return e.loop.Drop(provider, owner)
 	}
 }
 
+// proposal is a plan with what a reader must know beside it.
+type proposal struct {
+	all    []reconcile.Gateway
+	pass   reconcile.Pass
+	strays []lbmodel.Finding // about objects that no gateway of the files has
+}
+
 // showPlan prints findings, then the plan.
-func (a *app) showPlan(r planRequest, all []reconcile.Gateway, pass reconcile.Pass) error {
-	if r.out != "" {
-		if err := writePlan(r.out, pass.Plan()); err != nil {
-			return err
-		}
+func (a *app) showPlan(to term.Screen, p proposal) error {
+	printFindings(to, slices.Concat(findingsOf(p.all), p.pass.Findings(), p.strays))
+	printSkipped(to, p.all)
+	if left := leftAlone(p.all); len(left) > 0 && p.pass.Empty() && len(p.pass.Plan().Later) == 0 {
+		to.Printf("No changes. %s left as it is (see above).\n", strings.Join(left, ", "))
+		return nil
 	}
-	if r.format.value == "json" {
-		return writeData(a.out, "json", pass.Plan())
-	}
-	printFindings(a.out, append(findingsOf(all), pass.Findings()...))
-	a.printSkipped(all)
-	if err := lbmodel.PrintPlan(a.out, pass.Plan(), a.planStyle()); err != nil {
+	if err := lbmodel.PrintPlan(to, p.pass.Plan(), planStyle(to)); err != nil {
 		return err
 	}
-	a.printModes(all, pass)
+	printModes(to, p)
 	return nil
 }
 
-func (a *app) planStyle() lbmodel.Style {
-	if a.out.Painted() {
+func planStyle(to term.Screen) lbmodel.Style {
+	if to.Painted() {
 		return lbmodel.ANSI
 	}
 	return lbmodel.Plain
 }
 
-func (a *app) printSkipped(all []reconcile.Gateway) {
+// leftAlone are the gateways that nothing may be planned for.
+func leftAlone(all []reconcile.Gateway) []string {
+	var out []string
+	for _, g := range all {
+		if !g.Planned() {
+			out = append(out, g.Key.Namespace+"/"+g.Key.Name)
+		}
+	}
+	return out
+}
+
+func printSkipped(to term.Screen, all []reconcile.Gateway) {
 	for _, g := range all {
 		if g.Result.Skip != "" {
-			a.out.Printf("%s %s is left as it is: %s\n\n", a.out.Paint(term.Yellow, "!"), g.Key, g.Result.Skip)
+			to.Printf("%s %s is left as it is: %s\n\n", to.Paint(term.Yellow, "!"), g.Key, g.Result.Skip)
 		}
 	}
 }
 
 // printModes says which gateways apply will not touch by itself.
-func (a *app) printModes(all []reconcile.Gateway, pass reconcile.Pass) {
-	if pass.Empty() {
+func printModes(to term.Screen, p proposal) {
+	if p.pass.Empty() {
 		return
 	}
-	for _, g := range all {
+	for _, g := range p.all {
 		switch g.Result.Parameters.Apply {
 		case v1alpha1.ApplyPlanOnly:
-			a.out.Printf("%s is PlanOnly: apply does none of this.\n", g.Key)
+			to.Printf("%s is PlanOnly: apply does none of this.\n", g.Key)
 		case v1alpha1.ApplyApprove:
-			a.out.Printf("%s wants approval: apply asks, or needs --agree.\n", g.Key)
+			to.Printf("%s wants approval: apply asks, or needs --agree.\n", g.Key)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -55,23 +56,77 @@ func (r record) kept(owner lbmodel.Owner) lbmodel.Deletion {
 	return ""
 }
 
+// settled says whether the last apply did all for an owner.
+func (r record) settled(owner lbmodel.Owner) bool {
+	return slices.ContainsFunc(r.Gateways, func(g recordedGateway) bool { return g.Owner == owner && g.Settled })
+}
+
+// intend takes what a pass is about to do into the record: whose resources there
+// will be, and what protects them.
+func (r *record) intend(now time.Time, e *engine, all []reconcile.Gateway, pass reconcile.Pass) {
+	r.At = now.UTC()
+	var doing []lbmodel.Owner
+	for _, g := range pass.Groups {
+		if !g.Plan.Empty() {
+			doing = append(doing, g.Plan.Owners...)
+		}
+	}
+	for i, g := range r.Gateways {
+		r.Gateways[i].Settled = g.Settled && !slices.Contains(doing, g.Owner)
+	}
+	for _, g := range all {
+		if slices.Contains(doing, g.Result.Gateway.Owner) {
+			r.put(e.recorded(g, unfinished))
+		}
+	}
+	r.sortGateways()
+}
+
+// put takes a gateway's record over an older one.
+func (r *record) put(g recordedGateway) {
+	r.forget(g.Owner)
+	r.Gateways = append(r.Gateways, g)
+}
+
+func (r *record) sortGateways() {
+	slices.SortFunc(r.Gateways, func(a, b recordedGateway) int { return cmp.Compare(a.Owner.String(), b.Owner.String()) })
+}
+
 // note takes what a pass came to into the record. What the pass was not about
 // stays recorded as it was.
 func (r *record) note(now time.Time, e *engine, all []reconcile.Gateway, pass reconcile.Pass) {
 	r.At = now.UTC()
-	settled := map[lbmodel.Owner]bool{}
+	ended := map[lbmodel.Owner]ending{}
 	for _, g := range pass.Groups {
+		concerns := g.Plan.Concerns()
 		for _, owner := range g.Plan.Owners {
-			settled[owner] = g.Outcome.Settled()
-			r.forget(owner)
+			ended[owner] = endingOf(g.Outcome, func(id lbmodel.ID) bool { return mineOrNobodys(concerns, owner, id) })
+			r.over(owner, ended[owner])
 		}
 		r.noteResources(g)
 	}
 	for _, g := range all {
-		r.forget(g.Result.Gateway.Owner)
-		r.Gateways = append(r.Gateways, e.recorded(g, settled[g.Result.Gateway.Owner]))
+		if owner := g.Result.Gateway.Owner; g.Planned() || !r.over(owner, unfinished) {
+			r.put(e.recorded(g, ended[owner]))
+		}
 	}
-	slices.SortFunc(r.Gateways, func(a, b recordedGateway) int { return cmp.Compare(a.Owner.String(), b.Owner.String()) })
+	r.sortGateways()
+}
+
+// over notes how the last command ended for a gateway that it was to remove, or
+// could not plan for. What was done stands no longer; what is unfinished stays
+// known, with what protects it: files that are broken take no protection away.
+func (r *record) over(owner lbmodel.Owner, how ending) (known bool) {
+	i := slices.IndexFunc(r.Gateways, func(g recordedGateway) bool { return g.Owner == owner })
+	switch {
+	case i < 0:
+		return false
+	case how == unfinished:
+		r.Gateways[i].Settled = false
+	default:
+		r.forget(owner)
+	}
+	return true
 }
 
 // noteResources replaces what is recorded of the resources that a group's plan
@@ -93,10 +148,35 @@ func (r *record) forget(owner lbmodel.Owner) {
 	r.Gateways = slices.DeleteFunc(r.Gateways, func(g recordedGateway) bool { return g.Owner == owner })
 }
 
-func (e *engine) recorded(g reconcile.Gateway, settled bool) recordedGateway {
+// ending is whether an apply did all of its plan.
+type ending bool
+
+const unfinished ending = false
+
+// mineOrNobodys says whether a resource is an owner's business. What a plan only
+// mentions, such as what is left over, may be anybody's.
+func mineOrNobodys(concerns map[lbmodel.Owner]map[lbmodel.ID]bool, owner lbmodel.Owner, id lbmodel.ID) bool {
+	for other, ids := range concerns {
+		if other != owner && ids[id] && !concerns[owner][id] {
+			return false
+		}
+	}
+	return true
+}
+
+// endingOf is how an outcome ended as far as some resources are concerned.
+func endingOf(o lbmodel.Outcome, concerned func(lbmodel.ID) bool) ending {
+	part := lbmodel.Outcome{Failed: maps.Clone(o.Failed)}
+	maps.DeleteFunc(part.Failed, func(id lbmodel.ID, _ error) bool { return !concerned(id) })
+	part.Blocked = slices.DeleteFunc(slices.Clone(o.Blocked), func(id lbmodel.ID) bool { return !concerned(id) })
+	part.Held.Later = slices.DeleteFunc(slices.Clone(o.Held.Later), func(w lbmodel.Wait) bool { return !concerned(w.ID) })
+	return ending(part.Settled())
+}
+
+func (e *engine) recorded(g reconcile.Gateway, how ending) recordedGateway {
 	out := recordedGateway{
 		Owner: g.Result.Gateway.Owner, Provider: g.Result.Provider, Deletion: g.Result.Gateway.Deletion,
-		Addresses: e.loop.Addresses(g), Listeners: len(g.Served.Listeners), Settled: settled,
+		Addresses: e.loop.Addresses(g), Listeners: len(g.Served.Listeners), Settled: bool(how),
 	}
 	for _, l := range g.Served.Listeners {
 		out.Rules += len(l.Rules) + len(l.SNI)

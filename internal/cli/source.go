@@ -37,17 +37,27 @@ func (s *source) addTo(cmd *cobra.Command) {
 }
 
 // onlyGateways lets a command look at some gateways only.
-func (s *source) onlyGateways(cmd *cobra.Command) {
+func (a *app) onlyGateways(cmd *cobra.Command, s *source) {
 	cmd.Flags().StringArrayVarP(&s.gateways, "gateway", "g", nil, "only this gateway, as namespace/name; may be repeated")
+	complete(cmd, "gateway", func([]string) []string { return a.gatewayNames(*s) })
 }
+
+// badness is whether something in the files could not be used.
+type badness bool
+
+func bad(l *manifest.Loaded) badness { return badness(l.Incomplete) }
 
 // load reads the files and tells on stderr what is wrong with them. What is bad
 // is left out; only what leaves nothing to use is an error.
 func (a *app) load(ctx context.Context, s source) (*manifest.Loaded, error) {
+	if slices.Contains(s.paths, "") {
+		return nil, usagef("-f names nothing: want a file, a folder, or - for standard input")
+	}
 	loaded, err := manifest.Load(ctx, a.manifestOptions(s))
 	if err != nil && !errors.Is(err, manifest.ErrRefused) {
 		return nil, err
 	}
+	a.log.Info("read", "files", len(loaded.Files), "problems", len(loaded.Problems), "warnings", len(loaded.Warnings))
 	a.printProblems(loaded)
 	if err != nil {
 		return nil, fmt.Errorf("nothing was done: --strict refuses all of it for %s", words.Count(len(loaded.Problems), "problem"))
@@ -81,7 +91,7 @@ func (a *app) printProblems(l *manifest.Loaded) {
 		a.err.Printf("%s\n", a.err.Paint(term.Dim, "Passed over, not ours to read: "+strings.Join(kinds, ", ")))
 	}
 	if l.Incomplete {
-		a.err.Printf("%s\n\n", a.err.Paint(term.Yellow, "Something was left out, so nothing is removed for being absent."))
+		a.err.Printf("%s\n\n", a.err.Paint(term.Yellow, "Something was left out. A plan changes no gateway that hangs on it, and deletes nothing elsewhere."))
 	}
 }
 
@@ -125,20 +135,30 @@ func (a *app) provider(name string) (Provider, bool) {
 	return a.config.Providers[i], true
 }
 
+// reading is what files come to without a cloud.
+type reading struct {
+	gateways []reconcile.Gateway
+	strays   []lbmodel.Finding // about routes that no gateway of the files has
+	bad      badness
+}
+
 // read loads and translates, and asks no cloud.
-func (a *app) read(ctx context.Context, s source) ([]reconcile.Gateway, error) {
+func (a *app) read(ctx context.Context, s source) (reading, error) {
 	loaded, err := a.load(ctx, s)
 	if err != nil {
-		return nil, err
+		return reading{}, err
 	}
 	x := translate.New(loaded.Snapshot, a.translateOptions())
 	keys, err := a.chosen(x, loaded.Snapshot, s.gateways)
 	if err != nil {
-		return nil, err
+		return reading{}, err
 	}
-	var out []reconcile.Gateway
+	out := reading{bad: bad(loaded)}
 	for _, key := range keys {
-		out = append(out, reconcile.Read(x, key))
+		out.gateways = append(out.gateways, reconcile.Read(x, key))
+	}
+	if len(s.gateways) == 0 {
+		out.strays = strays(loaded.Snapshot)
 	}
 	return out, nil
 }

@@ -22,14 +22,29 @@ type objectStatus struct {
 	Status   jsontext.Value `json:"status"`
 }
 
+// objectID names the object of a status.
+type objectID struct {
+	kind string
+	name objectName
+}
+
+func (s objectStatus) id() objectID { return objectID{s.Kind, s.Metadata} }
+
 type objectName struct {
 	Namespace string `json:"namespace,omitzero"`
 	Name      string `json:"name"`
 }
 
-func statusesOf(patches []translate.Patch) ([]objectStatus, error) {
+// statusesOf are the patches as text. A condition whose status is as it was
+// recorded keeps the time of its last transition.
+func statusesOf(patches []translate.Patch, recorded []objectStatus) ([]objectStatus, error) {
+	was := map[objectID]jsontext.Value{}
+	for _, s := range recorded {
+		was[s.id()] = s.Status
+	}
 	out := []objectStatus{}
 	for _, p := range patches {
+		keepTimes(p.Status, was[objectID{p.Key.Kind, objectName{p.Key.Namespace, p.Key.Name}}])
 		text, err := json.Marshal(p.Status, json.Deterministic(true))
 		if err != nil {
 			return nil, fmt.Errorf("encoding the status of %s: %w", p.Key, err)
@@ -47,7 +62,7 @@ func (r *record) noteStatuses(now []objectStatus) {
 		return
 	}
 	same := func(a objectStatus) func(objectStatus) bool {
-		return func(b objectStatus) bool { return a.Kind == b.Kind && a.Metadata == b.Metadata }
+		return func(b objectStatus) bool { return a.id() == b.id() }
 	}
 	r.Statuses = slices.DeleteFunc(r.Statuses, func(old objectStatus) bool {
 		return slices.ContainsFunc(now, same(old)) || old.Kind == translate.KindGateway && !r.has(old.Metadata)
@@ -132,13 +147,24 @@ func (a *app) printConditions(where string, conditions []metav1.Condition) {
 	}
 	t := term.Table{}
 	for _, c := range conditions {
-		reason := c.Reason
-		if reason == c.Type {
-			reason = ""
-		}
-		t.Cells(term.Cell{Text: markOfCondition(c), Paint: paintOfCondition(c)}, term.Cell{Text: c.Type}, term.Cell{Text: reason, Paint: paintOfCondition(c)}, term.Cell{Text: c.Message, Paint: term.Dim})
+		kind, reason := namesOfCondition(c)
+		t.Cells(term.Cell{Text: markOfCondition(c), Paint: paintOfCondition(c)}, term.Cell{Text: kind}, term.Cell{Text: reason, Paint: paintOfCondition(c)}, term.Cell{Text: c.Message, Paint: term.Dim})
 	}
 	t.Print(a.out, indent)
+}
+
+// namesOfCondition are a condition's type and reason, each said once. One that
+// reports trouble and has none is its reason alone: "✓ Conflicted" would read as
+// a conflict.
+func namesOfCondition(c metav1.Condition) (kind, reason string) {
+	switch {
+	case c.Reason == c.Type:
+		return c.Type, ""
+	case c.Status == metav1.ConditionFalse && good(c):
+		return c.Reason, ""
+	default:
+		return c.Type, c.Reason
+	}
 }
 
 // badWhenTrue are conditions that report trouble by being true.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +22,7 @@ func printModel(s term.Screen, provider string, gw lbmodel.Gateway) {
 }
 
 func printListener(s term.Screen, l lbmodel.Listener) {
-	what := fmt.Sprintf("%s :%d %s", l.Protocol, l.Port, words.Host(l.Hostname))
+	what := words.Listener(l)
 	if l.TLS != nil && len(l.TLS.Certificates) > 0 {
 		what += ", certificates " + strings.Join(l.TLS.Certificates, ", ")
 	}

@@ -24,7 +24,12 @@ type upRequest struct {
 	agree consent
 	keep  bool
 	drain time.Duration
+
+	troubles <-chan Trouble // from the data planes
 }
+
+// mostTroubles wait to be told while a pass runs.
+const mostTroubles = 64
 
 func (a *app) up() *cobra.Command {
 	var r upRequest
@@ -33,12 +38,14 @@ func (a *app) up() *cobra.Command {
 		Short: "Serve the manifests from this machine, and follow their changes",
 		Long: `Runs control plane and data plane in this one process: it applies the manifests to
 the embedded cloud, serves them on real sockets, and follows every change of the
-files until it is told to stop. It asks nobody: what the files say is done. Nothing
-is left behind, unless --keep is given.
+files until it is told to stop. It asks nobody: what the files say is done, but for
+gateways whose parameters want approval, which need --agree. Nothing is left behind,
+unless --keep is given.
 
 A change of EndpointSlices alone takes the fast path. A document that is broken by
 an edit costs nothing that works: its last good version stays until it is repaired
-or removed. SIGTERM or Ctrl-C drains; a second one ends at once.`,
+or removed. What is gone from the files is removed when it is still gone a second
+later. SIGTERM or Ctrl-C drains; a second one ends at once.`,
 		Example: "  gatehouse up -f examples/shop",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -53,6 +60,17 @@ or removed. SIGTERM or Ctrl-C drains; a second one ends at once.`,
 }
 
 func (a *app) runUp(ctx context.Context, r upRequest) error {
+	if r.drain < 0 {
+		return usagef("--drain %s is less than no time: want 0s or more", r.drain)
+	}
+	troubles := make(chan Trouble, mostTroubles)
+	r.troubles = troubles
+	a.trouble = func(t Trouble) {
+		select {
+		case troubles <- t:
+		default: // nobody reads so much
+		}
+	}
 	if !r.keep {
 		return a.upWith(ctx, r, Options{})
 	}
@@ -73,10 +91,20 @@ type server struct {
 	*app
 	upRequest
 	engine  *engine
-	last    translate.Snapshot
+	latest  reconcile.Latest
 	retries int
-	known   []lbmodel.Finding // told already
-	broken  []string          // what the data planes cannot serve, told already
+	recheck <-chan time.Time // when to look again for what is missing from the files
+	doubt   bool             // the files were never read whole
+	told    told
+}
+
+// told is what was said already: nothing is said twice while it lasts.
+type told struct {
+	findings []lbmodel.Finding
+	broken   []string // what the data planes cannot serve
+	waits    []string
+	problems []manifest.Problem
+	trouble  string // with reading the files at all
 }
 
 func (a *app) serve(ctx context.Context, e *engine, r upRequest) (err error) {
@@ -91,11 +119,19 @@ func (a *app) serve(ctx context.Context, e *engine, r upRequest) (err error) {
 	defer watcher.Wait()
 	defer stop()
 
-	loaded, err := a.load(ctx, r.source)
+	loaded, err := a.loadSteady(ctx, r.source)
+	if loaded != nil {
+		a.printProblems(loaded)
+	}
 	if err != nil {
 		return err
 	}
-	s := &server{app: a, upRequest: r, engine: e, last: loaded.Snapshot}
+	s := &server{app: a, upRequest: r, engine: e, doubt: loaded.Incomplete}
+	s.latest = reconcile.Latest{Snapshot: loaded.Snapshot, Patience: patience}
+	s.told.problems = loaded.Problems
+	if restless(loaded) {
+		s.recheck = time.After(patience)
+	}
 	e.take(loaded, a.translateOptions())
 	if _, err := a.chosen(e.loop.Index(), loaded.Snapshot, nil); err != nil {
 		return err
@@ -119,8 +155,8 @@ func (s *server) start(ctx context.Context) error {
 		}
 	}
 	keys := s.engine.loop.Index().Gateways()
-	printFindings(s.out, findingsOf(s.engine.gateways(keys)))
-	s.known = findingsOf(s.engine.gateways(keys))
+	s.told.findings = s.findings()
+	printFindings(s.out, s.told.findings)
 	s.pass(ctx, keys)
 	s.printServing()
 	return nil
@@ -147,8 +183,13 @@ func (s *server) pass(ctx context.Context, keys []translate.Key) {
 	for _, text := range held {
 		s.say(term.Yellow, "!", "kept back: %s", text)
 	}
+	s.tellWaits(done)
 	if n.done() > 0 {
-		s.say(term.Green, "✓", "%d added, %d changed, %d destroyed in %s", n.add, n.change, n.destroy, time.Since(began).Round(time.Millisecond))
+		mark, paint := "✓", term.Green
+		if n.destroy > 0 {
+			mark, paint = "−", term.Yellow
+		}
+		s.say(paint, mark, "%d added, %d changed, %d destroyed in %s", n.add, n.change, n.destroy, time.Since(began).Round(time.Millisecond))
 	}
 	served := s.program(ctx)
 	s.retries++
@@ -189,14 +230,14 @@ func (s *server) program(ctx context.Context) (served bool) {
 		}
 	}
 	for _, text := range now {
-		if !slices.Contains(s.broken, text) {
-			s.say(term.Red, "✗", "cannot be served, is tried again: %s", text)
+		if !slices.Contains(s.told.broken, text) {
+			s.say(term.Red, "✗", "cannot be served, is tried again: %s", withWayOut(text))
 		}
 	}
-	if len(now) == 0 && len(s.broken) > 0 {
+	if len(now) == 0 && len(s.told.broken) > 0 {
 		s.say(term.Green, "✓", "everything is served")
 	}
-	s.broken = now
+	s.told.broken = now
 	return len(now) == 0
 }
 
@@ -213,6 +254,10 @@ func (s *server) follow(ctx context.Context, changed <-chan struct{}) error {
 			return nil
 		case <-changed:
 			s.reload(ctx)
+		case t := <-s.troubles:
+			s.tellTrouble(t)
+		case <-s.recheck:
+			s.reload(ctx)
 		case <-s.again():
 			s.pass(ctx, s.engine.loop.Index().Gateways())
 		}
@@ -225,86 +270,13 @@ func (s *server) again() <-chan time.Time {
 	if s.retries == 0 {
 		return nil
 	}
-	return time.After(min(time.Second<<(s.retries-1), time.Minute))
+	return time.After(pause(s.retries))
 }
 
-// reload reads the files again and does what their change asks for.
-func (s *server) reload(ctx context.Context) {
-	loaded, err := s.load(ctx, s.source)
-	if err != nil {
-		s.say(term.Red, "✗", "%v; everything stays as it was", err)
-		return
-	}
-	absent := reconcile.Removed
-	if loaded.Incomplete {
-		absent = reconcile.Unproven
-	}
-	d := reconcile.Compare(s.last, loaded.Snapshot, absent)
-	if d.Empty() {
-		return
-	}
-	s.engine.keys.now.Store(loaded.Keys)
-	s.last = merged(s.last, loaded.Snapshot, absent)
-	if d.EndpointsOnly() {
-		s.endpoints(ctx, d)
-		return
-	}
-	keys := s.engine.loop.Change(d.Change)
-	s.say(term.Cyan, "~", "%s changed: %s", countOf(len(d.Put)+len(d.Delete), "object"), concerns(keys))
-	s.tellFindings()
-	s.pass(ctx, keys)
-}
-
-func concerns(keys []translate.Key) string {
-	if len(keys) == 0 {
-		return "no gateway is concerned"
-	}
-	return joinKeys(keys)
-}
-
-// merged is what the loop now holds. With absence unproven, what is not in the
-// files any more still counts, so the next reading is compared with it too.
-func merged(old, next translate.Snapshot, absent reconcile.Absence) translate.Snapshot {
-	if absent == reconcile.Removed {
-		return next
-	}
-	return reconcile.Overlay(old, next)
-}
-
-func (s *server) endpoints(ctx context.Context, d reconcile.Difference) {
-	began := time.Now()
-	keys, err := s.engine.loop.Endpoints(ctx, d)
-	if err != nil {
-		s.say(term.Red, "✗", "endpoints: %v; it is tried again", err)
-		s.retries++
-		return
-	}
-	if !s.program(ctx) {
-		s.retries++
-	}
-	s.say(term.Green, "✓", "endpoints of %s up to date in %s (fast path): %s", joinKeys(d.Backends), time.Since(began).Round(time.Microsecond), concerns(keys))
-}
-
-// tellFindings says what is new and what is over.
-func (s *server) tellFindings() {
-	now := findingsOf(s.engine.loop.Gateways())
-	for _, f := range missing(now, s.known) {
-		mark, paint := markOf(severityOf(f))
-		s.say(paint, mark, "%s %s: %s", f.About, reasonOf(f), f.Detail)
-	}
-	for _, f := range missing(s.known, now) {
-		s.say(term.Green, "✓", "over: %s %s", f.About, reasonOf(f))
-	}
-	s.known = now
-}
-
-// missing are the findings of some that are not among others.
-func missing(some, others []lbmodel.Finding) []lbmodel.Finding {
-	there := make(map[lbmodel.Finding]bool, len(others))
-	for _, f := range others {
-		there[f] = true
-	}
-	return slices.DeleteFunc(slices.Clone(some), func(f lbmodel.Finding) bool { return there[f] })
+// pause is before a retry, counted from 1.
+func pause(retry int) time.Duration {
+	const doublings = 6 // then it is more than a minute; many more, and it would overflow
+	return min(time.Second<<min(retry-1, doublings), time.Minute)
 }
 
 // shutdown drains.
@@ -318,8 +290,15 @@ func (s *server) shutdown() error {
 			continue
 		}
 		in++
-		if err := b.DataPlane.Shutdown(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("provider %s: requests were cut off after %s: %w", name, s.drain, err))
+		var cut interface {
+			error
+			Lost() int
+		}
+		switch err := b.DataPlane.Shutdown(ctx); {
+		case errors.As(err, &cut) && cut.Lost() == 0:
+			s.say(term.Yellow, "!", "%s", cut.Error())
+		case err != nil:
+			errs = append(errs, fmt.Errorf("provider %s, after %s: %w", name, s.drain, err))
 		}
 	}
 	if in > 0 {

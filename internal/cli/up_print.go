@@ -3,43 +3,83 @@ package cli
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"gatehouse.dev/internal/cli/term"
 	"gatehouse.dev/internal/cli/words"
+	"gatehouse.dev/internal/reconcile"
 	"gatehouse.dev/lbmodel"
 )
 
 // shownCurls are printed for one listener: enough to try it.
 const shownCurls = 6
 
-// printServing says where the gateways answer, with lines to try.
+// printServing says where the gateways answer, with lines to try, and what is not
+// served.
 func (s *server) printServing() {
+	var n served
 	for _, b := range s.engine.backends {
 		if b.DataPlane == nil {
 			continue
 		}
 		bound := b.DataPlane.Bound()
 		for _, g := range s.engine.loop.Gateways() {
-			s.printGateway(g.Served, bound)
+			n = n.plus(s.printGateway(g.Served, bound)).plus(s.printRefused(g))
 		}
 	}
-	s.out.Printf("\n%s\n", s.out.Paint(term.Bold, "Serving. Ctrl-C drains and stops."))
+	switch text := "Serving."; {
+	case n.listeners == 0:
+		s.out.Printf("\n%s\n", s.out.Paint(term.Bold, "Nothing to serve yet. Ctrl-C stops."))
+	case n.bound == 0:
+		s.out.Printf("\n%s\n", s.out.Paint(term.Red, "Nothing is served (see above), and it is tried again. Ctrl-C stops."))
+	case n.bound < n.listeners:
+		text = fmt.Sprintf("Serving %d of %s; what is not served is tried again.", n.bound, words.Count(n.listeners, "listener"))
+		s.out.Printf("\n%s\n", s.out.Paint(term.Yellow, text+" Ctrl-C drains and stops."))
+	default:
+		s.out.Printf("\n%s\n", s.out.Paint(term.Bold, text+" Ctrl-C drains and stops."))
+	}
 }
 
-func (s *server) printGateway(gw lbmodel.Gateway, bound []Bound) {
+// served counts listeners.
+type served struct{ listeners, bound int }
+
+func (n served) plus(m served) served { return served{n.listeners + m.listeners, n.bound + m.bound} }
+
+func (s *server) printGateway(gw lbmodel.Gateway, bound []Bound) (n served) {
 	s.out.Printf("\n%s\n", s.out.Paint(term.Title, "Gateway "+gw.Owner.Namespace+"/"+gw.Owner.Name))
 	for _, l := range gw.Listeners {
+		n.listeners++
 		at := boundOf(bound, gw.Owner, l)
 		if !at.IsValid() {
 			s.out.Printf("  %s %s :%d %s\n", s.out.Paint(term.Red, l.Name), l.Protocol, l.Port, s.out.Paint(term.Red, "is not served"))
 			continue
 		}
-		s.out.Printf("  %s  %s on %s  %s\n", s.out.Paint(term.Bold, l.Name), l.Protocol, s.out.Paint(term.Green, at.String()), s.out.Paint(term.Dim, words.Host(l.Hostname)))
+		n.bound++
+		s.out.Printf("  %s  %s on %s  %s\n", s.out.Paint(term.Bold, l.Name), l.Protocol, s.out.Paint(term.Green, at.String()), s.out.Paint(term.Dim, clients(l)))
 		for _, line := range tries(l, at) {
 			s.out.Printf("    %s\n", line)
 		}
 	}
+	return n
+}
+
+// printRefused says which of a Gateway's own listeners were not taken at all. Its
+// findings, above, say why.
+func (s *server) printRefused(g reconcile.Gateway) (n served) {
+	for _, obj := range s.latest.Snapshot.Gateways {
+		if obj.Namespace != g.Key.Namespace || obj.Name != g.Key.Name {
+			continue
+		}
+		for _, l := range obj.Spec.Listeners {
+			taken := slices.ContainsFunc(g.Served.Listeners, func(t lbmodel.Listener) bool { return t.Name == string(l.Name) })
+			if !taken {
+				n.listeners++
+				s.out.Printf("  %s %s :%d %s\n", s.out.Paint(term.Red, string(l.Name)), l.Protocol, l.Port, s.out.Paint(term.Red, "is not served: see what is wrong with it above"))
+			}
+		}
+	}
+	return n
 }
 
 func boundOf(bound []Bound, owner lbmodel.Owner, l lbmodel.Listener) netip.AddrPort {
@@ -127,4 +167,13 @@ func conditions(m lbmodel.Match) string {
 		}
 	}
 	return out.String()
+}
+
+// clients says which hosts a listener is for, where its protocol tells hosts
+// apart.
+func clients(l lbmodel.Listener) string {
+	if !l.Protocol.HasHostnames() {
+		return ""
+	}
+	return words.Host(l.Hostname)
 }

@@ -16,21 +16,21 @@ type versions struct {
 }
 
 func (a *app) version() *cobra.Command {
-	f := format{value: "table", choices: []string{"table", "yaml", "json"}}
+	f := readable()
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Versions of the command, of Go and of Gateway API",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersions()
-			if f.value != "table" {
+			if !f.forPeople() {
 				return writeData(a.out, f.value, v)
 			}
 			a.out.Printf("gatehouse   %s\ngateway-api %s\ngo          %s %s\n", v.Gatehouse, v.GatewayAPI, v.Go, v.Platform)
 			return nil
 		},
 	}
-	cmd.Flags().VarP(&f, "output", "o", "how to print it")
+	f.addTo(cmd, "how to print it")
 	return cmd
 }
 

@@ -58,6 +58,7 @@ func Run(ctx context.Context, config Config) (_ Report, err error) {
 	if config.Stay {
 		d.printStay()
 		<-ctx.Done()
+		d.printStopping()
 	}
 	return d.report, nil
 }

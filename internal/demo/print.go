@@ -131,6 +131,11 @@ func shares(counts map[string]int) string {
 	return strings.Join(out, ", ")
 }
 
+// printStopping answers the Ctrl-C: what is still to come takes a moment.
+func (d *demo) printStopping() {
+	d.say("\nEnding: the gateway drains, backends and files go.")
+}
+
 func (d *demo) printStay() {
 	d.chapter("Still up; Ctrl-C ends it")
 	d.say("  files: %s", d.files.dir)

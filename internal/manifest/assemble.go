@@ -82,6 +82,9 @@ func (l *loader) drop(i *item, problems []Problem) {
 		l.bad(p)
 	}
 	l.loaded.Bad = append(l.loaded.Bad, i.about)
+	if i.remains != nil {
+		l.loaded.Remains = append(l.loaded.Remains, i.remains)
+	}
 }
 
 // unique settles objects that several documents describe. Equal ones are one;
@@ -103,6 +106,7 @@ func (l *loader) unique(items []*item) []*item {
 		}
 		at := i.place
 		at.Line = i.nameLine
+		i.remains = i.readable()
 		l.drop(i, []Problem{{
 			Place: at, Object: i.about, Field: "metadata.name",
 			Message: fmt.Sprintf("is described differently at %s: keep one of them", other.place),

@@ -10,6 +10,14 @@ import (
 	"strings"
 )
 
+// errNoFile is fs.ErrNotExist in our words.
+var errNoFile error = noFile{}
+
+type noFile struct{}
+
+func (noFile) Error() string        { return "no such file or folder" }
+func (noFile) Is(target error) bool { return target == fs.ErrNotExist }
+
 // stdin is the path that means standard input.
 const stdin = "-"
 
@@ -56,7 +64,7 @@ func (f *finder) named(path string) error {
 	real, info, err := resolve(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: no such file or folder", path)
+		return fmt.Errorf("%s: %w", path, errNoFile)
 	case err != nil:
 		return fmt.Errorf("%s: %w", path, err)
 	case info.IsDir():

@@ -36,6 +36,7 @@ type item struct {
 	problems []Problem  // the faults, placed
 	notes    []Problem  // the warnings, placed
 	secret   *splitPair // what a Secret was split into
+	remains  any        // of a bad object: what could be read of it
 }
 
 // identify names the object as far as the text does.
@@ -53,6 +54,9 @@ func (i *item) identify() {
 // settle places what there is to tell and lets go of the text, which takes far
 // more memory than the object.
 func (i *item) settle() {
+	if i.object == nil {
+		i.remains = i.salvage()
+	}
 	i.problems, i.notes = i.placed(i.faults), i.placed(i.warnings)
 	i.root, i.value, i.faults, i.warnings = nil, nil, nil, nil
 }

@@ -31,6 +31,26 @@ func newKeys(pairs map[types.NamespacedName]tls.Certificate) *Keys {
 	}
 }
 
+// Keeping is these keys with pairs of older ones, for Secrets whose last good
+// version counts. A pair that these have is not replaced.
+func (k *Keys) Keeping(old *Keys, secrets []types.NamespacedName) *Keys {
+	kept := map[types.NamespacedName]tls.Certificate{}
+	for _, name := range secrets {
+		if _, ok := k.lookup(name); !ok && old != nil {
+			if pair, ok := old.lookup(name); ok {
+				kept[name] = pair
+			}
+		}
+	}
+	return &Keys{count: k.count + len(kept), lookup: func(name types.NamespacedName) (tls.Certificate, bool) {
+		if pair, ok := k.lookup(name); ok {
+			return pair, ok
+		}
+		pair, ok := kept[name]
+		return pair, ok
+	}}
+}
+
 // Keyring returns what Apply asks for keys. It answers identities that somebody
 // keeps in a Secret (Issuer Secret), whose Source is that Secret. A pair that is
 // not the one which the identity describes any more is a conflict: the plan was

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,9 @@ type Loaded struct {
 	// it. Bad names the objects among it, as far as they have a name.
 	Incomplete bool
 	Bad        []lbmodel.Source
+	// Remains are the bad objects as far as they can be read. They are good for
+	// one thing only: to find out what they may concern.
+	Remains []any
 }
 
 // Kind is a kind of object that was passed over.
@@ -148,6 +152,10 @@ func (l *loader) read(ctx context.Context) error {
 	return l.decode(ctx)
 }
 
+// emptyFile: what an interrupted write leaves looks like this, and whoever wants
+// no objects says so with a comment or without a file.
+const emptyFile = "is empty; half written? If it shall hold nothing, remove it or write a comment (#) into it"
+
 func (l *loader) file(file found) error {
 	text, err := read(file, l.Stdin, l.Limits)
 	if err != nil {
@@ -155,6 +163,10 @@ func (l *loader) file(file found) error {
 		return nil
 	}
 	l.loaded.Files = append(l.loaded.Files, file.path)
+	if len(bytes.TrimSpace(text)) == 0 {
+		l.bad(Problem{Place: Place{File: file.path}, Message: emptyFile})
+		return nil
+	}
 	l.pending += int64(len(text))
 	if l.bytes += int64(len(text)); l.bytes > l.Limits.TotalBytes {
 		return fmt.Errorf("the files hold more than %s in all: name fewer", bytesText(l.Limits.TotalBytes))
@@ -227,23 +239,13 @@ func (l *loader) object(place Place, root *yaml.Node, value map[string]any) {
 	}
 	k, ok := l.kinds[groupKind{gv.Group, name}]
 	if !ok {
-		l.unknown(place, gv.WithKind(name))
+		l.unknown(place, gv.WithKind(name), root, value)
 		return
 	}
 	i := &item{place: place, root: root, value: value, kind: k, version: gv.Version}
 	i.setNamespace(l.DefaultNamespace)
 	i.identify()
 	l.items = append(l.items, i)
-}
-
-func (l *loader) unknown(place Place, gvk schema.GroupVersionKind) {
-	for known := range l.kinds {
-		if known.group == gvk.Group && strings.EqualFold(known.name, gvk.Kind) {
-			l.bad(Problem{Place: place, Field: "kind", Message: fmt.Sprintf("no such kind %s: write %s", gvk.Kind, known.name)})
-			return
-		}
-	}
-	l.skip(place, gvk)
 }
 
 func (l *loader) skip(place Place, gvk schema.GroupVersionKind) *Kind {

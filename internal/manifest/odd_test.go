@@ -21,7 +21,8 @@ func TestOddText(t *testing.T) {
 		values     []string // of key v of the ConfigMaps, in order of their names
 		problems   []string
 	}{
-		{name: "empty", text: ""},
+		{name: "empty", text: "", problems: []string{
+			"f.yaml: is empty; half written? If it shall hold nothing, remove it or write a comment (#) into it"}},
 		{name: "comments only", text: "# nothing\n---\n# nothing\n---\n"},
 		{name: "null documents", text: "---\nnull\n---\n~\n--- {}\n", problems: []string{
 			"f.yaml:5: says not what it is: apiVersion and kind are both needed, as in apiVersion: v1, kind: Service"}},

@@ -56,9 +56,9 @@ func Compare(old, next translate.Snapshot, absent Absence) Difference {
 		}
 	}
 	if absent == Removed {
-		for key, obj := range before {
+		for _, key := range slices.SortedFunc(maps.Keys(before), compareKeys) {
 			d.Delete = append(d.Delete, key)
-			d.backends(obj)
+			d.backends(before[key])
 		}
 	}
 	return d
@@ -147,9 +147,13 @@ func (l *Loop) pools(g *Gateway, backends []translate.Key) []lbmodel.Pool {
 	return out
 }
 
-// Overlay is next with those objects of old that next does not have.
-func Overlay(old, next translate.Snapshot) translate.Snapshot {
+// Overlay is next with those objects of old that next does not have, but for those
+// that are gone.
+func Overlay(old, next translate.Snapshot, gone ...translate.Key) translate.Snapshot {
 	there := map[translate.Key]bool{}
+	for _, key := range gone {
+		there[key] = true
+	}
 	for obj := range objects(next) {
 		if key, ok := translate.KeyOf(obj); ok {
 			there[key] = true

@@ -19,7 +19,9 @@ type Loop struct {
 	accounts map[string]*providers.Account
 	index    *translate.Index
 	gateways map[translate.Key]Gateway
-	dropped  map[leaver]bool // to be planned until it owns nothing
+	dropped  map[leaver]bool        // to be planned until it owns nothing
+	stranded map[translate.Key]bool // gateways whose class is not there
+	doubt    Doubt
 }
 
 // leaver is an owner that shall own nothing any more with a provider.
@@ -33,7 +35,7 @@ func (g Gateway) leaver() leaver { return leaver{g.Result.Provider, g.Result.Gat
 // New starts a loop with a first snapshot. Every provider that a gateway of the
 // snapshot is served by must have an account.
 func New(x *translate.Index, accounts map[string]*providers.Account) *Loop {
-	l := &Loop{accounts: accounts, index: x, gateways: map[translate.Key]Gateway{}, dropped: map[leaver]bool{}}
+	l := &Loop{accounts: accounts, index: x, gateways: map[translate.Key]Gateway{}, dropped: map[leaver]bool{}, stranded: map[translate.Key]bool{}}
 	l.retranslate(x.Gateways())
 	return l
 }
@@ -43,9 +45,11 @@ func (l *Loop) Index() *translate.Index { return l.index }
 
 // Gateways are all gateways, ordered by key.
 func (l *Loop) Gateways() []Gateway {
-	return slices.SortedFunc(maps.Values(l.gateways), func(a, b Gateway) int {
-		return cmp.Or(cmp.Compare(a.Key.Namespace, b.Key.Namespace), cmp.Compare(a.Key.Name, b.Key.Name))
-	})
+	return slices.SortedFunc(maps.Values(l.gateways), func(a, b Gateway) int { return compareKeys(a.Key, b.Key) })
+}
+
+func compareKeys(a, b translate.Key) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 }
 
 // Gateway is one of them.
@@ -59,6 +63,12 @@ func (l *Loop) Gateway(key translate.Key) (Gateway, bool) {
 func (l *Loop) Change(c translate.Change) []translate.Key {
 	next, concerned := l.index.With(c)
 	l.index = next
+	for key := range l.stranded {
+		if !slices.Contains(concerned, key) { // the index does not count it as ours
+			concerned = append(concerned, key)
+		}
+	}
+	slices.SortFunc(concerned, compareKeys)
 	l.retranslate(concerned)
 	return concerned
 }
@@ -66,7 +76,13 @@ func (l *Loop) Change(c translate.Change) []translate.Key {
 func (l *Loop) retranslate(keys []translate.Key) {
 	for _, key := range keys {
 		g := Read(l.index, key)
-		if old, ok := l.gateways[key]; ok && old.leaver() != g.leaver() {
+		old, known := l.gateways[key]
+		if b := l.index.Belonging(key); known && b.Exists && !b.ClassExists {
+			l.gateways[key], l.stranded[key] = strand(old, b.Class), true
+			continue
+		}
+		delete(l.stranded, key)
+		if known && old.leaver() != g.leaver() {
 			l.leave(old)
 		}
 		if g.Result.Gone {
@@ -78,6 +94,19 @@ func (l *Loop) retranslate(keys []translate.Key) {
 		}
 		l.gateways[key] = g
 	}
+}
+
+// strand is a gateway whose class is gone: nobody can say whether it is still ours,
+// so it is neither changed nor given up.
+func strand(g Gateway, class string) Gateway {
+	g.Result.Skip = fmt.Sprintf("its GatewayClass %s is not there: add it, or correct spec.gatewayClassName; what is in the cloud stays as it is", class)
+	g.Refused = nil
+	g.Findings = slices.Clone(g.Result.Findings)
+	g.add([]lbmodel.Finding{{
+		About:     lbmodel.Source{Kind: g.Key.Kind, Namespace: g.Key.Namespace, Name: g.Key.Name},
+		Condition: "Accepted", Reason: "Pending", Code: lbmodel.CodeUnresolved, Detail: g.Result.Skip,
+	}})
+	return g
 }
 
 func (l *Loop) want(account *providers.Account, g *Gateway) {
@@ -119,7 +148,8 @@ func (l *Loop) drop(who leaver) {
 }
 
 // Strangers are the owners with resources in the clouds that no object in this
-// loop stands for, by provider.
+// loop stands for, by provider. A Gateway whose class is not there is no stranger:
+// it may be ours.
 func (l *Loop) Strangers(ctx context.Context) (map[string][]lbmodel.Owner, error) {
 	known := map[lbmodel.Owner]bool{}
 	for _, g := range l.gateways {
@@ -132,23 +162,11 @@ func (l *Loop) Strangers(ctx context.Context) (map[string][]lbmodel.Owner, error
 			return nil, fmt.Errorf("looking at provider %s: %w", name, err)
 		}
 		for _, owner := range live {
-			if !known[owner] {
+			key := translate.Key{Kind: translate.KindGateway, Namespace: owner.Namespace, Name: owner.Name}
+			if b := l.index.Belonging(key); !known[owner] && (b.ClassExists || !b.Exists) {
 				out[name] = append(out[name], owner)
 			}
 		}
 	}
 	return out, nil
-}
-
-// policies are what a group's parameters allow. PlanOnly and Approve are none:
-// a plan shows what would be done, and whoever applies looks at Group.Apply.
-func (g group) policies() []lbmodel.Policy {
-	var out []lbmodel.Policy
-	if g.drift == v1alpha1.DriftReport {
-		out = append(out, lbmodel.ReportDrift)
-	}
-	if g.keep {
-		out = append(out, lbmodel.NoDelete)
-	}
-	return out
 }

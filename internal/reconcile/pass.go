@@ -63,6 +63,29 @@ type group struct {
 	apply    v1alpha1.ApplyMode
 	drift    v1alpha1.DriftMode
 	keep     bool // the gateways are going, but what they own is retained or protected
+	// alone is the gateway that stands in a plan of its own since it hangs on what
+	// could not be read, and unread is that.
+	alone  translate.Key
+	unread string
+}
+
+// policies are what a group's parameters allow. PlanOnly and Approve are none:
+// a plan shows what would be done, and whoever applies looks at Group.Apply.
+func (l *Loop) policies(how group, m members) []lbmodel.Policy {
+	var out []lbmodel.Policy
+	if how.unread != "" {
+		out = append(out, untouched(l.accounts[how.provider], m.owners[0], how.unread))
+	}
+	if how.drift == v1alpha1.DriftReport {
+		out = append(out, lbmodel.ReportDrift)
+	}
+	if how.keep {
+		out = append(out, lbmodel.NoDelete)
+	}
+	if l.doubt.Incomplete {
+		out = append(out, l.doubt.undeleted)
+	}
+	return out
 }
 
 type members struct {
@@ -77,7 +100,7 @@ func (l *Loop) Plan(ctx context.Context, keys []translate.Key, policies ...lbmod
 	groups := l.group(keys)
 	for _, how := range slices.SortedFunc(maps.Keys(groups), compareGroups) {
 		m := groups[how]
-		plan, err := l.accounts[how.provider].Plan(ctx, m.owners, append(how.policies(), policies...)...)
+		plan, err := l.accounts[how.provider].Plan(ctx, m.owners, append(l.policies(how, m), policies...)...)
 		if err != nil {
 			return Pass{}, fmt.Errorf("planning with provider %s: %w", how.provider, err)
 		}
@@ -99,12 +122,17 @@ func (l *Loop) group(keys []translate.Key) map[group]members {
 		m.owners = append(m.owners, owner)
 		out[how] = m
 	}
+	awaited := l.Awaited()
 	for _, key := range keys {
 		g, ok := l.gateways[key]
 		if ok && g.Planned() {
 			p := g.Result.Parameters
-			keep := g.Result.Deleting && p.Deletion != v1alpha1.DeletionDelete
-			add(group{g.Result.Provider, p.Apply, p.Drift, keep}, key, g.Result.Gateway.Owner)
+			how := group{provider: g.Result.Provider, apply: p.Apply, drift: p.Drift}
+			how.keep = g.Result.Deleting && p.Deletion != v1alpha1.DeletionDelete
+			if unread := awaited[key]; len(unread) > 0 {
+				how.alone, how.unread = key, sources(unread)
+			}
+			add(how, key, g.Result.Gateway.Owner)
 		}
 	}
 	for who := range l.dropped {
@@ -114,7 +142,7 @@ func (l *Loop) group(keys []translate.Key) map[group]members {
 }
 
 func compareGroups(a, b group) int {
-	return cmp.Or(cmp.Compare(a.provider, b.provider), cmp.Compare(a.apply, b.apply), cmp.Compare(a.drift, b.drift), cmp.Compare(fmt.Sprint(a.keep), fmt.Sprint(b.keep)))
+	return cmp.Or(cmp.Compare(a.provider, b.provider), cmp.Compare(a.apply, b.apply), cmp.Compare(a.drift, b.drift), cmp.Compare(fmt.Sprint(a.keep), fmt.Sprint(b.keep)), compareKeys(a.alone, b.alone))
 }
 
 // Apply runs a pass, group after group, and tells on (nil for nobody) as it goes.

@@ -93,11 +93,25 @@ func (s share) sync(left map[lbmodel.ID]error) translate.Sync {
 		return translate.Sync{Reason: translate.Drifted, Detail: reported}
 	case !s.ran:
 		return translate.Sync{}
-	case len(left) == 0:
-		return translate.Sync{Reason: translate.InSync, Detail: "what is there is what is wanted"}
-	default:
+	case len(left) > 0:
 		return syncOf(left)
+	default:
+		return s.waiting()
 	}
+}
+
+// waiting is in sync, unless something that is wanted waits.
+func (s share) waiting() translate.Sync {
+	for _, w := range s.done.Outcome.Held.Later {
+		switch {
+		case !s.mine[w.ID] || !w.Unmet():
+		case w.Reason == lbmodel.WaitApproval:
+			return translate.Sync{Reason: translate.ApprovalRequired, Detail: w.String()}
+		default:
+			return translate.Sync{Reason: translate.Unfinished, Detail: w.String()}
+		}
+	}
+	return translate.Sync{Reason: translate.InSync, Detail: "what is there is what is wanted"}
 }
 
 // steps counts those of the group's plan that are the gateway's business.

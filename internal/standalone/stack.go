@@ -40,6 +40,7 @@ type Stack struct {
 	Problems []manifest.Problem
 
 	config  Config
+	doubt   bool // the files were never read whole
 	account *providers.Account
 	keys    atomic.Pointer[manifest.Keys]
 }
@@ -51,10 +52,12 @@ func Open(ctx context.Context, config Config) (*Stack, error) {
 	if s.config.Schemas == nil {
 		s.config.Schemas = new(manifest.Schemas)
 	}
-	var err error
-	if s.Now, err = s.load(ctx); err != nil {
+	loaded, err := s.load(ctx)
+	if err != nil {
 		return nil, err
 	}
+	s.Now = loaded.Snapshot
+	s.keys.Store(loaded.Keys)
 	s.config.Local.Keyring = s.keyring
 	if s.Local, err = local.Open(s.config.Local); err != nil {
 		return nil, err
@@ -63,6 +66,8 @@ func Open(ctx context.Context, config Config) (*Stack, error) {
 		Provider: s.Local.Provider, Cluster: config.Cluster, Name: "fake", Patience: s.Local.Patience(),
 	})
 	s.Loop = reconcile.New(translate.New(s.Now, s.options()), map[string]*providers.Account{"fake": s.account})
+	s.doubt = loaded.Incomplete
+	s.Loop.Doubt(reconcile.Doubt{Incomplete: loaded.Incomplete, Bad: loaded.Bad, Remains: loaded.Remains})
 	return s, s.Local.Serve(ctx)
 }
 
@@ -80,25 +85,37 @@ func (s *Stack) keyring(ctx context.Context, id lbmodel.Identity) (tls.Certifica
 	return s.keys.Load().Keyring()(ctx, id)
 }
 
-func (s *Stack) load(ctx context.Context) (translate.Snapshot, error) {
+func (s *Stack) load(ctx context.Context) (*manifest.Loaded, error) {
 	loaded, err := manifest.Load(ctx, manifest.Options{Paths: []string{s.config.Dir}, Cluster: s.config.Cluster, Schemas: s.config.Schemas})
-	if err != nil {
-		return translate.Snapshot{}, err
-	}
-	s.Problems = loaded.Problems
-	s.keys.Store(loaded.Keys)
-	return loaded.Snapshot, nil
-}
-
-// Reload takes the files as they are now and says which gateways that concerns.
-func (s *Stack) Reload(ctx context.Context) ([]translate.Key, error) {
-	next, err := s.load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	difference := reconcile.Compare(s.Now, next, reconcile.Removed)
-	s.Now = next
-	return s.Loop.Change(difference.Change), nil
+	s.Problems = loaded.Problems
+	return loaded, nil
+}
+
+// Reload takes the files as they are now and says which gateways that concerns.
+// What is not there any more is removed, unless something could not be read.
+func (s *Stack) Reload(ctx context.Context) ([]translate.Key, error) {
+	loaded, err := s.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	absent := reconcile.Removed
+	if loaded.Incomplete {
+		absent = reconcile.Unproven
+	}
+	latest := reconcile.Latest{Snapshot: s.Now}
+	difference, _ := latest.Take(loaded.Snapshot, absent, time.Now())
+	s.Now = latest.Snapshot
+	s.keys.Store(loaded.Keys.Keeping(s.keys.Load(), latest.Usable()))
+	keys := s.Loop.Change(difference.Change)
+	if s.doubt && !loaded.Incomplete { // what the start left open concerns everybody
+		s.doubt = false
+		s.Loop.Doubt(reconcile.Doubt{})
+		return s.Loop.Index().Gateways(), nil
+	}
+	return keys, nil
 }
 
 // Passed is what one pass did.

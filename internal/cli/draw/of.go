@@ -72,7 +72,7 @@ func (b *builder) edge(e Edge) {
 func (b *builder) listener(l lbmodel.Listener) {
 	id, _ := b.node(0, l.Name, Node{
 		Title: l.Name,
-		Lines: []string{fmt.Sprintf("%s :%d", l.Protocol, l.Port), listenerHost(l)},
+		Lines: listenerLines(l),
 		Note:  l.Source.String(),
 	})
 	for _, r := range l.Rules {
@@ -84,6 +84,14 @@ func (b *builder) listener(l lbmodel.Listener) {
 	if l.Forward != nil {
 		b.route(id, Node{Title: "every connection", Lines: []string{l.Route.Object().String()}, Note: l.Route.String()}, l.Forward)
 	}
+}
+
+func listenerLines(l lbmodel.Listener) []string {
+	at := fmt.Sprintf("%s :%d", l.Protocol, l.Port)
+	if l.Protocol == lbmodel.ProtocolTCP || l.Protocol == lbmodel.ProtocolUDP {
+		return []string{at}
+	}
+	return []string{at, listenerHost(l)}
 }
 
 func listenerHost(l lbmodel.Listener) string {

@@ -16,6 +16,16 @@ func Host(hostname string) string {
 	return hostname
 }
 
+// Listener is a listener's protocol, port and, where there is something like a
+// host to tell connections apart by, its hostname.
+func Listener(l lbmodel.Listener) string {
+	at := fmt.Sprintf("%s :%d", l.Protocol, l.Port)
+	if !l.Protocol.HasHostnames() {
+		return at
+	}
+	return at + " " + Host(l.Hostname)
+}
+
 // Match is what a request must have: "POST /cart/… x-ver=2 ?beta=1". A path that
 // ends in "/…" is a prefix by path element, "= /x" is exact, "~ re" a regular
 // expression.
