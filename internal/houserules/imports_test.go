@@ -71,6 +71,11 @@ var rules = []rule{
 		why:  "files mean the same whatever provider serves them",
 	},
 	{
+		name: "the loop", of: "gatehouse.dev/internal/reconcile",
+		deps: []string{"gatehouse.dev/fake/cloud", "gatehouse.dev/fake/dataplane", "gatehouse.dev/fake/local", "gatehouse.dev/internal/cli", "gatehouse.dev/internal/manifest", "k8s.io/client-go"},
+		why:  "files and a controller drive it alike, over any provider",
+	},
+	{
 		name: "the CLI", of: "gatehouse.dev/internal/cli",
 		deps:   []string{"gatehouse.dev/providers/aws", "gatehouse.dev/providers/gcp", "gatehouse.dev/fake/cloud", "gatehouse.dev/fake/dataplane"},
 		except: []string{},
