@@ -38,6 +38,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("NO_COLOR", "")
 			env.Setenv("TERM", "xterm")
+			env.Setenv("NL", "\n")
 			return os.CopyFS(filepath.Join(env.WorkDir, "shop"), os.DirFS(filepath.Join("..", "..", "examples", "shop")))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

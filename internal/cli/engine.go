@@ -62,7 +62,13 @@ func (a *app) open(ctx context.Context, o Options) (*engine, error) {
 func (e *engine) take(loaded *manifest.Loaded, o translate.Options) {
 	e.keys.now.Store(loaded.Keys)
 	e.loop = reconcile.New(translate.New(loaded.Snapshot, o), e.accounts)
-	e.loop.Doubt(reconcile.Doubt{Incomplete: loaded.Incomplete, Bad: loaded.Bad, Remains: loaded.Remains})
+	doubt := reconcile.Doubt{
+		Incomplete: loaded.Incomplete, Bad: loaded.Bad, Remains: loaded.Remains, Restricting: loaded.Restricting,
+	}
+	for _, place := range loaded.Astray {
+		doubt.Astray = append(doubt.Astray, place.String())
+	}
+	e.loop.Doubt(doubt)
 }
 
 func (e *engine) close() error {

@@ -195,6 +195,16 @@ func (s *server) pass(ctx context.Context, keys []translate.Key) {
 	s.retries++
 	if served && done.Settled() {
 		s.retries = 0
+		s.settled()
+	}
+}
+
+// settled ends the doubts of the start where this process made everything that
+// there is: what it served was made from what could be read, so an edit changes
+// nothing that an unreadable document had a part in.
+func (s *server) settled() {
+	if s.doubt && !s.keep {
+		s.certain()
 	}
 }
 

@@ -95,11 +95,16 @@ func (s *server) change(d reconcile.Difference) []translate.Key {
 	return keys
 }
 
+// certain ends the doubts that the start left.
+func (s *server) certain() {
+	s.doubt = false
+	s.engine.loop.Doubt(reconcile.Doubt{})
+}
+
 // undoubted ends the doubts that the start left, which concerns every gateway
 // beside those of a change.
 func (s *server) undoubted(keys []translate.Key) []translate.Key {
-	s.doubt = false
-	s.engine.loop.Doubt(reconcile.Doubt{})
+	s.certain()
 	keys = append(keys, s.engine.loop.Index().Gateways()...)
 	slices.SortFunc(keys, compareNames)
 	return slices.Compact(keys)

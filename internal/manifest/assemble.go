@@ -79,11 +79,14 @@ func (l *loader) sortOut() []*item {
 
 func (l *loader) drop(i *item, problems []Problem) {
 	for _, p := range problems {
-		l.bad(p)
+		l.note(p)
 	}
 	l.loaded.Bad = append(l.loaded.Bad, i.about)
 	if i.remains != nil {
 		l.loaded.Remains = append(l.loaded.Remains, i.remains)
+	}
+	if i.remains == nil || !placed(i.remains, problems) {
+		l.stray(i.place)
 	}
 }
 

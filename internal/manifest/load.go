@@ -57,6 +57,11 @@ type Loaded struct {
 	// Remains are the bad objects as far as they can be read. They are good for
 	// one thing only: to find out what they may concern.
 	Remains []any
+	// Astray are the places of what was left out without a word on what it may
+	// concern: anything. Restricting says that it may be a BackendTLSPolicy, so that
+	// it is not safe even to make what is new: it could speak plain text.
+	Astray      []Place
+	Restricting bool
 }
 
 // Kind is a kind of object that was passed over.
@@ -90,7 +95,10 @@ type loader struct {
 	items   []*item
 	decoded int // of the items
 	skipped map[schema.GroupVersionKind]*Kind
-	loaded  *Loaded
+	// policies are the files that may hold a BackendTLSPolicy: its kind stands in
+	// them somewhere, or they could not be read.
+	policies map[string]bool
+	loaded   *Loaded
 
 	docs    int
 	bytes   int64 // read so far
@@ -114,11 +122,12 @@ func newLoader(o Options) *loader {
 		o.Now = time.Now()
 	}
 	return &loader{
-		Options: o,
-		batch:   defaultBatch,
-		kinds:   index(),
-		skipped: map[schema.GroupVersionKind]*Kind{},
-		loaded:  &Loaded{Snapshot: translate.Snapshot{Cluster: o.Cluster}},
+		Options:  o,
+		batch:    defaultBatch,
+		kinds:    index(),
+		skipped:  map[schema.GroupVersionKind]*Kind{},
+		policies: map[string]bool{},
+		loaded:   &Loaded{Snapshot: translate.Snapshot{Cluster: o.Cluster}},
 	}
 }
 
@@ -132,7 +141,9 @@ func (l *loader) read(ctx context.Context) error {
 		return err
 	}
 	l.loaded.Problems = finder.problems
-	l.loaded.Incomplete = finder.partial
+	if l.loaded.Incomplete = finder.partial; finder.partial {
+		l.strays(finder.problems)
+	}
 	if len(finder.files) == 0 && !finder.partial {
 		return fmt.Errorf("no manifests in %s: files end in .yaml, .yml or .json", strings.Join(l.Paths, ", "))
 	}
@@ -159,9 +170,11 @@ const emptyFile = "is empty; half written? If it shall hold nothing, remove it o
 func (l *loader) file(file found) error {
 	text, err := read(file, l.Stdin, l.Limits)
 	if err != nil {
+		l.policies[file.path] = true
 		l.bad(Problem{Place: Place{File: file.path}, Message: err.Error()})
 		return nil
 	}
+	l.policies[file.path] = bytes.Contains(text, []byte(translate.KindBackendTLSPolicy))
 	l.loaded.Files = append(l.loaded.Files, file.path)
 	if len(bytes.TrimSpace(text)) == 0 {
 		l.bad(Problem{Place: Place{File: file.path}, Message: emptyFile})
@@ -320,7 +333,26 @@ func parallel(all []func()) {
 }
 
 // bad notes a problem that left something out.
+// bad leaves out something of which nobody can say what it concerns.
 func (l *loader) bad(p Problem) {
+	l.note(p)
+	l.stray(p.Place)
+}
+
+// strays are files and folders that could not be read at all.
+func (l *loader) strays(problems []Problem) {
+	for _, p := range problems {
+		l.policies[p.File] = true // maybe
+		l.stray(p.Place)
+	}
+}
+
+func (l *loader) stray(at Place) {
+	l.loaded.Astray = append(l.loaded.Astray, at)
+	l.loaded.Restricting = l.loaded.Restricting || l.policies[at.File]
+}
+
+func (l *loader) note(p Problem) {
 	l.loaded.Incomplete = true
 	l.loaded.Problems = append(l.loaded.Problems, p)
 }

@@ -3,6 +3,12 @@ package manifest
 import (
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"gatehouse.dev/internal/translate"
 )
@@ -61,4 +67,47 @@ func (i *item) readable() any {
 		return &translate.Secret{Namespace: i.about.Namespace, Name: i.about.Name}
 	}
 	return i.object
+}
+
+// placed says whether it is certain what a bad object may concern: its name and
+// what it is linked by were read whole, without a fault in them.
+func placed(remains any, problems []Problem) bool {
+	for _, p := range problems {
+		for _, link := range []string{"metadata", "spec.parentRef", "spec.targetRef"} {
+			if strings.HasPrefix(p.Field, link) {
+				return false
+			}
+		}
+	}
+	switch o := remains.(type) {
+	case *gwv1.HTTPRoute:
+		return allNamed(o.Spec.ParentRefs, parentName)
+	case *gwv1.GRPCRoute:
+		return allNamed(o.Spec.ParentRefs, parentName)
+	case *gwv1.TLSRoute:
+		return allNamed(o.Spec.ParentRefs, parentName)
+	case *gwv1.TCPRoute:
+		return allNamed(o.Spec.ParentRefs, parentName)
+	case *gwv1.UDPRoute:
+		return allNamed(o.Spec.ParentRefs, parentName)
+	case *gwv1.BackendTLSPolicy:
+		return allNamed(o.Spec.TargetRefs, func(r gwv1.LocalPolicyTargetReferenceWithSectionName) string {
+			return string(min(r.Name, gwv1.ObjectName(r.Kind))) // "" if either is
+		})
+	case *gwv1.ListenerSet:
+		return o.Spec.ParentRef.Name != ""
+	case *discoveryv1.EndpointSlice:
+		return o.Labels[discoveryv1.LabelServiceName] != ""
+	case *gwv1.ReferenceGrant, *corev1.Namespace, *corev1.Pod, *corev1.Node:
+		return false // what they concern is said by fields, any of which may be the bad one
+	default:
+		return true // others are linked by their name
+	}
+}
+
+func parentName(r gwv1.ParentReference) string { return string(r.Name) }
+
+// allNamed says that there are references and all of them have a name.
+func allNamed[R any](refs []R, name func(R) string) bool {
+	return len(refs) > 0 && !slices.ContainsFunc(refs, func(r R) bool { return name(r) == "" })
 }

@@ -26,6 +26,11 @@ var elsewhere = map[groupKind]bool{
 // is misspelt is there, and must not count as absent.
 func (l *loader) unknown(place Place, gvk schema.GroupVersionKind, root *yaml.Node, value map[string]any) {
 	at := groupKind{gvk.Group, gvk.Kind}
+	if meant := l.misplaced(at); meant != nil {
+		p := Problem{Place: place, Field: "apiVersion", Message: fmt.Sprintf("%s has no kind %s: did you mean group %s?", gvk.GroupVersion(), gvk.Kind, quoted(meant.group))}
+		l.meant(meant, place, gvk, root, value, p)
+		return
+	}
 	meant, distance := l.nearest(at)
 	closed := gvk.Group == groupGateway || gvk.Group == groupGatewayX || gvk.Group == v1alpha1.GroupName
 	open := (gvk.Group == "" || gvk.Group == groupDiscovery || gvk.Group == groupCertificates) && distance == 1
@@ -37,15 +42,35 @@ func (l *loader) unknown(place Place, gvk schema.GroupVersionKind, root *yaml.No
 	p.Object.Kind = gvk.Kind
 	if distance <= max(2, len(gvk.Kind)/3) {
 		p.Message += fmt.Sprintf(": did you mean %s?", meant.name)
-		i := &item{place: place, root: root, value: value, kind: meant, version: gvk.Version}
-		i.setNamespace(l.DefaultNamespace)
-		i.identify()
-		i.remains = i.salvage()
-		p.Object = i.about
-		l.drop(i, []Problem{p})
+		l.meant(meant, place, gvk, root, value, p)
 		return
 	}
 	l.bad(p)
+}
+
+// meant drops a document that was meant to be of a kind, with what it may concern.
+func (l *loader) meant(k *kind, place Place, gvk schema.GroupVersionKind, root *yaml.Node, value map[string]any, p Problem) {
+	i := &item{place: place, root: root, value: value, kind: k, version: gvk.Version}
+	i.setNamespace(l.DefaultNamespace)
+	i.identify()
+	i.remains = i.salvage()
+	p.Object = i.about
+	l.drop(i, []Problem{p})
+}
+
+// misplaced is the kind of ours that a document has the name of, in a group that
+// is no group of that kind but a slip: a few letters away from the right one, or
+// a plain word ("core", "apps") where groups of others have a domain.
+func (l *loader) misplaced(at groupKind) *kind {
+	for _, known := range l.kindsByName() {
+		if known.name != at.name || known.group == at.group || elsewhere[at] {
+			continue
+		}
+		if !strings.Contains(at.group, ".") || edits(known.group, at.group) <= 3 {
+			return known
+		}
+	}
+	return nil
 }
 
 // nearest is the kind of a group that is spelt most like a name, and how many

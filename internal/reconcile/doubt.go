@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,12 +13,32 @@ import (
 
 // Doubt is what objects leave open because something among them could not be
 // read. The zero value is none. Plans made in doubt are safe: a live gateway that
-// hangs on an unreadable object is not changed at all, and nothing is deleted
-// from any other. What is kept back waits with lbmodel.WaitUnread.
+// may hang on what is unreadable is not changed at all, and nothing is deleted
+// from any other. What may be a policy that restricts keeps back what is new as
+// well: it would be made without the restriction. What is kept back waits with
+// lbmodel.WaitUnread.
 type Doubt struct {
 	Incomplete bool             // something was left out: absence proves nothing
 	Bad        []lbmodel.Source // the objects among it that have a name
 	Remains    []any            // those, as far as they could be read, in a Snapshot's types
+	Astray     []string         // places of what may concern anything
+	// Restricting says that a BackendTLSPolicy may be astray.
+	Restricting bool
+}
+
+// unread is what keeps a gateway back.
+type unread struct {
+	what      string // "" is nothing
+	restricts bool   // it may be a policy: what is new is not made either
+}
+
+// unreadOf is what keeps a gateway back that awaits these objects.
+func (d Doubt) unreadOf(awaited []lbmodel.Source) unread {
+	if len(d.Astray) > 0 {
+		return unread{what: few(d.Astray), restricts: d.Restricting}
+	}
+	isPolicy := func(s lbmodel.Source) bool { return s.Kind == translate.KindBackendTLSPolicy }
+	return unread{what: sources(awaited), restricts: slices.ContainsFunc(awaited, isPolicy)}
 }
 
 // Doubt says what the objects in the loop leave open. It holds for all plans until
@@ -42,14 +63,15 @@ func (l *Loop) Awaited() map[translate.Key][]lbmodel.Source {
 	return out
 }
 
-// untouched keeps a whole plan back, if the owner it is about has anything in the
-// cloud: what is not there yet cannot be broken.
-func untouched(account *providers.Account, owner lbmodel.Owner, unread string) lbmodel.Policy {
+// untouched keeps a whole plan back. Without a restriction to fear it lets
+// through what is about an owner that has nothing in the cloud yet: what is not
+// there cannot be broken.
+func (u unread) untouched(account *providers.Account, owner lbmodel.Owner) lbmodel.Policy {
 	return func(p lbmodel.Plan, _ time.Time) lbmodel.Plan {
-		if !owns(account.Observed(owner), owner) {
+		if !u.restricts && !owns(account.Observed(owner), owner) {
 			return p
 		}
-		return keepUnread(p, func(lbmodel.Step) bool { return true }, "is not touched: it hangs on "+unread+", which could not be read")
+		return keepUnread(p, func(lbmodel.Step) bool { return true }, "is not touched: it may hang on "+u.what+", which could not be read")
 	}
 }
 
@@ -73,16 +95,19 @@ func keepUnread(p lbmodel.Plan, chosen func(lbmodel.Step) bool, why string) lbmo
 	return lbmodel.KeepBack(p, roots)
 }
 
-// sources names a few, and counts the rest.
 func sources(all []lbmodel.Source) string {
-	const shown = 3
 	var names []string
-	for i, s := range all {
-		if i == shown {
-			names = append(names, fmt.Sprintf("%d more", len(all)-shown))
-			break
-		}
+	for _, s := range all {
 		names = append(names, s.String())
+	}
+	return few(names)
+}
+
+// few names a few, and counts the rest.
+func few(names []string) string {
+	const shown = 3
+	if more := len(names) - shown; more > 0 {
+		names = append(slices.Clone(names[:shown]), fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", ")
 }

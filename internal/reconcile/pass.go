@@ -66,15 +66,15 @@ type group struct {
 	// alone is the gateway that stands in a plan of its own since it hangs on what
 	// could not be read, and unread is that.
 	alone  translate.Key
-	unread string
+	unread unread
 }
 
 // policies are what a group's parameters allow. PlanOnly and Approve are none:
 // a plan shows what would be done, and whoever applies looks at Group.Apply.
 func (l *Loop) policies(how group, m members) []lbmodel.Policy {
 	var out []lbmodel.Policy
-	if how.unread != "" {
-		out = append(out, untouched(l.accounts[how.provider], m.owners[0], how.unread))
+	if how.unread.what != "" {
+		out = append(out, how.unread.untouched(l.accounts[how.provider], m.owners[0]))
 	}
 	if how.drift == v1alpha1.DriftReport {
 		out = append(out, lbmodel.ReportDrift)
@@ -129,8 +129,8 @@ func (l *Loop) group(keys []translate.Key) map[group]members {
 			p := g.Result.Parameters
 			how := group{provider: g.Result.Provider, apply: p.Apply, drift: p.Drift}
 			how.keep = g.Result.Deleting && p.Deletion != v1alpha1.DeletionDelete
-			if unread := awaited[key]; len(unread) > 0 {
-				how.alone, how.unread = key, sources(unread)
+			if how.unread = l.doubt.unreadOf(awaited[key]); how.unread.what != "" {
+				how.alone = key
 			}
 			add(how, key, g.Result.Gateway.Owner)
 		}
