@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/internal/cli/term"
 	"gatehouse.dev/internal/cli/words"
 	"gatehouse.dev/internal/manifest"
@@ -55,7 +56,11 @@ func (s *server) tellLeaving(before []reconcile.Gateway) {
 		if b := s.engine.loop.Index().Belonging(g.Key); b.Exists {
 			why = fmt.Sprintf("its GatewayClass %s names the controller %s, which is not ours", b.Class, b.Controller)
 		}
-		s.say(term.Yellow, "−", "%s is given up: %s (deletion: %s)", g.Key, why, cmp.Or(g.Result.Parameters.Deletion, "Delete"))
+		fate := "is given up"
+		if d := cmp.Or(g.Result.Parameters.Deletion, v1alpha1.DeletionDelete); d != v1alpha1.DeletionDelete {
+			fate = fmt.Sprintf("goes on as it is (deletion: %s) and is managed no more", d)
+		}
+		s.say(term.Yellow, "−", "%s %s: %s", g.Key, fate, why)
 	}
 }
 
