@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json/jsontext"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,7 @@ import (
 type translated struct {
 	Provider string            `json:"provider"`
 	Skip     string            `json:"skip,omitzero"`
-	Gateway  lbmodel.Gateway   `json:"gateway"`
+	Gateway  jsontext.Value    `json:"gateway"` // canonical: lbmodel.EncodeJSON
 	Findings []lbmodel.Finding `json:"findings"`
 }
 
@@ -50,7 +51,11 @@ func (a *app) showTranslated(f format, r reading) error {
 	if !f.forPeople() {
 		out := []translated{}
 		for _, g := range r.gateways {
-			out = append(out, translated{g.Result.Provider, g.Result.Skip, g.Served, g.Findings})
+			model, err := lbmodel.EncodeJSON(g.Served)
+			if err != nil {
+				return err
+			}
+			out = append(out, translated{g.Result.Provider, g.Result.Skip, model, g.Findings})
 		}
 		return writeData(a.out, f.value, out)
 	}
