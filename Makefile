@@ -8,10 +8,12 @@ SHELL := bash
 TOOL := go tool -modfile=test/tools/go.mod
 # The race detector needs a C compiler; without one the tests run without it.
 RACE := $(shell command -v "$$(go env CC)" >/dev/null 2>&1 && [ "$$(go env CGO_ENABLED)" = 1 ] && echo -race)
+# Programs that run as pods are static; tests built alike share their packages.
+STATIC := CGO_ENABLED=0
 
 .PHONY: help
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: ## the main job on the embedded fake provider: no cluster, no cloud, no root
@@ -21,6 +23,36 @@ demo: ## the main job on the embedded fake provider: no cluster, no cloud, no ro
 test: ## all hermetic tests, with the race detector where there is a C compiler
 	@[ -n "$(RACE)" ] || echo "no C compiler: the race detector is off"
 	go test $(RACE) ./...
+
+.PHONY: kube
+kube: ## the API server, controller manager and etcd for tests: 20 CPU minutes the first time
+	./test/kube/build.sh
+
+.PHONY: e2e
+e2e: kube ## end-to-end tests on a real API server, pods as processes; Linux with user namespaces, or root
+	$(STATIC) go test -tags e2e -count=1 -timeout 30m ./test/e2e/...
+	$(STATIC) go test -tags e2e -count=1 -timeout 15m -v ./test/soak/ -args -duration=60s
+
+DURATION ?= 10m
+.PHONY: soak
+soak: kube ## everything at once under load for DURATION, 10m; FLAGS=-seed=N repeats a choice of edits
+	$(STATIC) go test -tags e2e -count=1 -timeout 90m -v ./test/soak/ -args -duration=$(DURATION) $(FLAGS)
+
+.PHONY: bench-cluster
+bench-cluster: kube ## figures of the manager: 1,000 routes, 5,000 endpoints, 500 gateways; FLAGS=-figures=FILE for JSON
+	$(STATIC) go test -tags e2e -count=1 -timeout 60m -v ./test/scale/ -args -gateways=100 -samples=50 -idle=5m -flat=500 $(FLAGS)
+
+.PHONY: conformance
+conformance: kube ## the whole Gateway API conformance suite, in five profiles; the report goes to docs/conformance
+	$(STATIC) ./test/conformance/run.sh
+
+.PHONY: conformance-check
+conformance-check: kube ## the whole conformance suite, without writing the report
+	$(STATIC) ./test/conformance/run.sh -version v0.0.0-check
+
+.PHONY: conformance-core
+conformance-core: kube ## its core tests only
+	$(STATIC) ./test/conformance/run.sh -core
 
 .PHONY: lint
 lint: ## vet, format, golangci-lint, and a tidy go.mod
@@ -54,5 +86,5 @@ generated: ## regenerate, and fail if anything in the tree was out of date
 	if [ "$$before" != "$$after" ]; then git status --short; git diff --stat; echo "generated files were out of date: run make generate and commit"; exit 1; fi
 
 .PHONY: build
-build: ## bin/gatehouse
-	go build -trimpath -o bin/gatehouse ./cmd/gatehouse
+build: ## bin/gatehouse and bin/gatehouse-controller-manager
+	go build -trimpath -o bin/ ./cmd/gatehouse ./cmd/gatehouse-controller-manager

@@ -82,6 +82,9 @@ func (g Gateway) Canonical() Gateway {
 	g.Listeners = sortedBy(g.Listeners, func(a, b Listener) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Name, b.Name))
 	})
+	for i := range g.Listeners {
+		g.Listeners[i].SourceRanges = slices.Compact(sortedBy(g.Listeners[i].SourceRanges, strings.Compare))
+	}
 	g.Pools = sortedBy(g.Pools, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range g.Pools {
 		g.Pools[i] = g.Pools[i].canonical()

@@ -14,7 +14,10 @@ const (
 	FeatureUDP            Feature = "UDP"
 	FeatureGRPC           Feature = "GRPC"
 
+	FeatureSourceRanges      Feature = "SourceRanges"
 	FeatureStaticAddress     Feature = "StaticAddress"
+	FeatureIPv6              Feature = "IPv6"
+	FeatureProxied           Feature = "Proxied" // backends are reached at their own addresses, never at the gateway's
 	FeatureListenerIsolation Feature = "ListenerIsolation"
 	FeatureManyCertificates  Feature = "ManyCertificates"
 	FeatureMisdirected       Feature = "MisdirectedRequests" // 421 when Host and SNI belong to different listeners
@@ -96,6 +99,7 @@ func (f Features) Offers(feature Feature) bool { return f.Has[feature] != "" }
 type Limits struct {
 	RulesPerListener        int   `json:"rulesPerListener,omitzero"`
 	ListenersPerGateway     int   `json:"listenersPerGateway,omitzero"`
+	SourceRanges            int   `json:"sourceRanges,omitzero"` // of a listener
 	BackendsPerForward      int   `json:"backendsPerForward,omitzero"`
 	MaxWeight               int32 `json:"maxWeight,omitzero"`
 	SANs                    int   `json:"sans,omitzero"`

@@ -17,7 +17,10 @@ var featureList = []describedFeature{
 	{FeatureUDP, "UDP listeners"},
 	{FeatureGRPC, "matches on gRPC services and methods, and gRPC backends"},
 
+	{FeatureSourceRanges, "only clients of given address ranges are served"},
 	{FeatureStaticAddress, "a given address for the gateway"},
+	{FeatureIPv6, "IPv6 addresses for the gateway"},
+	{FeatureProxied, "backends are reached at their own addresses (a Service's ipMode Proxy; without it VIP)"},
 	{FeatureListenerIsolation, "only the listener with the most specific hostname is asked"},
 	{FeatureManyCertificates, "several certificates on one listener, by server name"},
 	{FeatureMisdirected, "421 when Host and server name belong to different listeners"},

@@ -44,9 +44,19 @@ const (
 	AddressNamed    AddressType = "NamedAddress"
 )
 
+// IPFamily is a version of the Internet Protocol, in the words of core Services.
+type IPFamily string
+
+// The IP families.
+const (
+	IPv4 IPFamily = "IPv4"
+	IPv6 IPFamily = "IPv6"
+)
+
 // AddressRequest asks for one address. An empty Value means any of that type.
 type AddressRequest struct {
 	Type        AddressType `json:"type"`
+	Family      IPFamily    `json:"family,omitzero"` // of an IPAddress; empty is either
 	Value       string      `json:"value,omitzero"`
 	Routability string      `json:"routability,omitzero"` // GEP-5093; empty is the provider's default
 }

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/json/v2"
 	"fmt"
+	"net"
+	"strconv"
 	"time"
 )
 
@@ -129,6 +131,11 @@ type Facts struct {
 
 // Target is an endpoint as health reports name it: "address:port".
 type Target string
+
+// Target is the endpoint as health reports name it.
+func (e Endpoint) Target() Target {
+	return Target(net.JoinHostPort(e.Address+e.FQDN, strconv.Itoa(int(e.Port))))
+}
 
 // Health is what a provider's health check says of a target.
 type Health string

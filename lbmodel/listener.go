@@ -18,16 +18,21 @@ const (
 // (listener isolation). Rules serve HTTP and HTTPS; SNI serves TLS; Forward
 // serves TCP and UDP.
 type Listener struct {
-	Name     string       `json:"name"` // unique in the gateway; a ListenerSet's entry is namespace/set/name
-	Source   Source       `json:"source"`
-	Port     int32        `json:"port"`
-	Protocol Protocol     `json:"protocol"`
-	Hostname string       `json:"hostname,omitzero"` // lower case; "" is any, "*.a.test" any depth below a.test
-	TLS      *FrontendTLS `json:"tls,omitzero"`
-	Rules    []Rule       `json:"rules,omitempty"`  // HTTP and HTTPS, first match wins
-	SNI      []SNIRule    `json:"sni,omitempty"`    // TLS, first match wins
-	Forward  *Forward     `json:"forward,omitzero"` // TCP and UDP
-	Route    Source       `json:"route,omitzero"`   // the route that Forward came from
+	Name     string   `json:"name"` // unique in the gateway; a ListenerSet's entry is namespace/set/name
+	Source   Source   `json:"source"`
+	Port     int32    `json:"port"`
+	Protocol Protocol `json:"protocol"`
+	Hostname string   `json:"hostname,omitzero"` // lower case; "" is any, "*.a.test" any depth below a.test
+	// SourceRanges are the only client addresses that are served, as prefixes in
+	// the form of [ParseRange]; none is everybody. A list without a prefix of the
+	// client's family admits no client of that family.
+	SourceRanges []string `json:"sourceRanges,omitempty"`
+
+	TLS     *FrontendTLS `json:"tls,omitzero"`
+	Rules   []Rule       `json:"rules,omitempty"`  // HTTP and HTTPS, first match wins
+	SNI     []SNIRule    `json:"sni,omitempty"`    // TLS, first match wins
+	Forward *Forward     `json:"forward,omitzero"` // TCP and UDP
+	Route   Source       `json:"route,omitzero"`   // the route that Forward came from
 }
 
 // TLSMode says who ends the TLS session of a listener.

@@ -55,7 +55,7 @@ func several[T any](m *gatewayMaker, n int, make func() T) []T {
 func (m *gatewayMaker) gateway(seed uint64) Gateway {
 	m.dice = dice{rand.New(rand.NewPCG(seed, 7))}
 	m.g = Gateway{
-		Owner:       Owner{Cluster: "c", Kind: "Gateway", Namespace: "apps", Name: "edge", UID: "u1"},
+		Owner:       Owner{Cluster: "c", Kind: m.pick("Gateway", "Service"), Namespace: "apps", Name: "edge", UID: "u1"},
 		Addresses:   several(m, 2, m.address),
 		Labels:      map[string]string{"b": "2", "a": "1"},
 		Annotations: map[string]string{"x.test/y": "z"},
@@ -77,7 +77,11 @@ func (m *gatewayMaker) gateway(seed uint64) Gateway {
 }
 
 func (m *gatewayMaker) address() AddressRequest {
-	return AddressRequest{Type: AddressIP, Value: m.pick("", "198.18.0.1"), Routability: m.pick("", "x.test/Internet")}
+	a := AddressRequest{Type: AddressIP, Value: m.pick("", "198.18.0.1"), Family: IPFamily(m.pick("", "IPv4", "IPv6")), Routability: m.pick("", "x.test/Internet")}
+	if a.Family == IPv6 {
+		a.Value = ""
+	}
+	return a
 }
 
 func (m *gatewayMaker) wait() Wait {
@@ -154,7 +158,8 @@ func (m *gatewayMaker) persistence() Persistence {
 
 func (m *gatewayMaker) listenerOf(i int) Listener {
 	l := Listener{Name: fmt.Sprint("l", i), Source: m.source("Gateway"), Port: int32(80 + i/2),
-		Protocol: Protocol(m.pick("HTTP", "HTTPS", "TLS", "TCP", "UDP"))}
+		Protocol:     Protocol(m.pick("HTTP", "HTTPS", "TLS", "TCP", "UDP")),
+		SourceRanges: several(m, 2, func() string { return m.pick("10.0.0.0/8", "192.0.2.0/24", "2001:db8::/32") })}
 	if l.Protocol.HasHostnames() {
 		l.Hostname = []string{"", "*.test", "*.a.test", "x.a.test"}[i%4]
 	} else {

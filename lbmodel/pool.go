@@ -9,6 +9,9 @@ type Pool struct {
 	Health      *HealthCheck `json:"health,omitzero"`
 	TLS         *BackendTLS  `json:"tls,omitzero"`
 	Persistence *Persistence `json:"persistence,omitzero"` // XBackend's and Service's; a rule's comes first
+	// Endpoints may be of both IP families. A client is then sent to those of the
+	// family that it came by, as long as there is one.
+	//
 	// Endpoints are nil while unknown (files without EndpointSlices: "known after
 	// apply", existing targets stay) and empty when there are none.
 	Endpoints []Endpoint `json:"endpoints"`

@@ -16,8 +16,8 @@ import (
 //     protect as asked, answers 500; where it has no answering shares, the whole
 //     rule does;
 //   - a mirror to such a pool is dropped: nobody waits for its answer;
-//   - a listener of another protocol, or with client validation that it cannot
-//     do, is dropped; so are listeners and rules beyond its limits;
+//   - a listener of another protocol, or with client validation or source ranges
+//     that it cannot do, is dropped; so are listeners and rules beyond its limits;
 //   - a health check or a pool's own session persistence is dropped alone, and
 //     endpoints beyond its limit are left out: the pool still serves, to the
 //     right backends and as well protected;
@@ -98,7 +98,7 @@ func refuseLimit(what string, count, limit int, reason string) []refusal {
 // conditionOfLack are the words of Gateway API, or ours, for a lack.
 func conditionOfLack(f Feature) (condition, reason string) {
 	switch f {
-	case FeatureStaticAddress:
+	case FeatureStaticAddress, FeatureIPv6:
 		return "Accepted", "UnsupportedAddress"
 	case FeatureHTTP, FeatureHTTPS, FeatureTLSPassthrough, FeatureTLSTerminate, FeatureTLSMixed, FeatureTCP, FeatureUDP:
 		return "Accepted", "UnsupportedProtocol"
@@ -135,7 +135,7 @@ func (r *restriction) addresses(asked []AddressRequest, listeners []Listener) ([
 		return asked, listeners
 	}
 	r.say(r.gateway, r.gateway, lacks...)
-	asked = slices.DeleteFunc(slices.Clone(asked), func(a AddressRequest) bool { return a.Value != "" })
+	asked = slices.DeleteFunc(slices.Clone(asked), func(a AddressRequest) bool { return len(r.lacks(addressUses([]AddressRequest{a}))) > 0 })
 	return asked, nil
 }
 
@@ -172,6 +172,7 @@ func (r *restriction) listeners(all []Listener) []Listener {
 func (r *restriction) listenerLacks(all []Listener, l *Listener) []refusal {
 	uses := slices.DeleteFunc(listenerUses(l), func(u use) bool { return u.feature == FeatureManyCertificates })
 	lacks := r.lacks(uses)
+	lacks = append(lacks, refuseLimit("source ranges", len(l.SourceRanges), r.offers.Limits.SourceRanges, "UnsupportedValue")...)
 	if mixesModes(all, l) {
 		lacks = append(lacks, r.lacks([]use{{FeatureTLSMixed, "tls.mode"}})...)
 	}

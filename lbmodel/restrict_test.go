@@ -45,7 +45,7 @@ func someFeatures(seed uint64) Features {
 	limit := func() int { return max(0, d.IntN(8)-3) }
 	f.Limits = Limits{RulesPerListener: limit(), ListenersPerGateway: limit(), BackendsPerForward: limit(),
 		MaxWeight: int32(limit() * 10), SANs: limit(), Roots: limit(), CertificatesPerListener: limit(),
-		EndpointsPerPool: limit(), MirrorsPerRule: limit()}
+		EndpointsPerPool: limit(), MirrorsPerRule: limit(), SourceRanges: limit()}
 	return f
 }
 
@@ -109,6 +109,7 @@ func checkLimits(t *testing.T, g Gateway, l Limits) {
 	check("listeners", len(g.Listeners), l.ListenersPerGateway)
 	for i := range g.Listeners {
 		listener := &g.Listeners[i]
+		check("source ranges", len(listener.SourceRanges), l.SourceRanges)
 		check("rules", max(len(listener.Rules), len(listener.SNI)), l.RulesPerListener)
 		if listener.TLS != nil {
 			check("certificates", len(listener.TLS.Certificates), l.CertificatesPerListener)
@@ -196,13 +197,19 @@ func TestRestrictCases(t *testing.T) {
 			g.Pools[0].TLS.Identity = "other"
 			g.Pools[1].TLS.Identity = "edge"
 		}, without(FeatureBackendTLSPerBackend), "pool a", "PerBackend", "the first pool's identity is the gateway's, the other is refused"},
+		{"IPv6", func(g *Gateway) { g.Addresses = []AddressRequest{{Type: AddressIP, Family: IPv6}} }, without(FeatureIPv6), "no listener", "spec.ipFamilies needs IPv6",
+			"nothing is served at another address than the one asked for"},
+		{"source ranges", func(g *Gateway) { g.Listeners[0].SourceRanges = []string{"10.0.0.0/8"} }, without(FeatureSourceRanges), "no listener", "loadBalancerSourceRanges needs SourceRanges",
+			"fail closed: an unfiltered port is not what was asked for"},
+		{"too many source ranges", func(g *Gateway) { g.Listeners[0].SourceRanges = []string{"10.0.0.0/8", "192.0.2.0/24"} }, Features{Has: FullFeatures().Has, Limits: Limits{SourceRanges: 1}},
+			"no listener", limitFive, "some of the ranges are not the ranges"},
 		{"h2c", func(g *Gateway) { g.Pools[0].Protocol = PoolH2C }, without(FeatureH2C), "share 500", "appProtocol needs H2C", "never another protocol in silence"},
 		{"health check", func(g *Gateway) { g.Pools[0].Health = &HealthCheck{Protocol: "HTTP"} }, without(FeatureHealth), "pool a", "healthCheck needs", "the pool serves without it"},
 		{"mirror to a refused pool", func(g *Gateway) {
 			g.Pools[1].TLS = meshTLS()
 			g.Listeners[0].Rules[0].Action.Edits.Mirrors = []Mirror{{Pool: "b", Numerator: 1, Denominator: 1}}
 		}, without(FeatureBackendTLSTrust), "pool a", "caCertificateRefs needs", "the request itself can be served"},
-		{"address", func(g *Gateway) { g.Addresses = []AddressRequest{{Type: AddressIP, Value: "198.18.0.1"}} }, without(FeatureStaticAddress), "no listener", "spec.addresses needs",
+		{"address", func(g *Gateway) { g.Addresses = []AddressRequest{{Type: AddressIP, Value: "198.18.0.1"}} }, without(FeatureStaticAddress), "no listener", "spec.addresses or spec.loadBalancerIP needs",
 			"never on another address than the one asked for"},
 		{"protocol", func(*Gateway) {}, without(FeatureHTTP), "no listener", "protocol needs HTTP", "a listener of another protocol is none"},
 		{"client validation", func(g *Gateway) {

@@ -29,9 +29,9 @@ func usesOf(table ...usesIf) []use {
 }
 
 // Uses are the features that serving the gateway needs, in the order of
-// AllFeatures. ListenerIsolation and MisdirectedRequests are how a provider
-// behaves and not something that a gateway asks for, so they are never among
-// them.
+// AllFeatures. ListenerIsolation, MisdirectedRequests and Proxied are how a
+// provider behaves and not something that a gateway asks for, so they are never
+// among them.
 func Uses(g Gateway) []Feature {
 	needed := map[Feature]bool{}
 	add := func(uses []use) {
@@ -87,7 +87,8 @@ func forwardsOf(l *Listener) iter.Seq[*Forward] {
 
 func addressUses(addresses []AddressRequest) []use {
 	static := slices.ContainsFunc(addresses, func(a AddressRequest) bool { return a.Value != "" })
-	return usesOf(usesIf{static, FeatureStaticAddress, "spec.addresses"})
+	ipv6 := slices.ContainsFunc(addresses, func(a AddressRequest) bool { return a.Family == IPv6 })
+	return usesOf(usesIf{static, FeatureStaticAddress, "spec.addresses or spec.loadBalancerIP"}, usesIf{ipv6, FeatureIPv6, "spec.ipFamilies"})
 }
 
 // protocolFeature of a protocol that nobody knows is a feature nobody offers.
@@ -109,6 +110,7 @@ func listenerUses(l *Listener) []use {
 	}
 	return usesOf(
 		usesIf{true, l.protocolFeature(), "protocol"},
+		usesIf{len(l.SourceRanges) > 0, FeatureSourceRanges, "loadBalancerSourceRanges"},
 		usesIf{len(tls.Certificates) > 1, FeatureManyCertificates, "tls.certificateRefs"},
 		usesIf{tls.Validation != nil && !tls.Validation.Insecure, FeatureClientValidation, "tls.frontend.validation"},
 		usesIf{tls.Validation != nil && tls.Validation.Insecure, FeatureInsecureFallback, "tls.frontend.validation.mode"},

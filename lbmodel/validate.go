@@ -17,6 +17,7 @@ import (
 func Validate(g Gateway) error {
 	v := &validation{pools: map[string]bool{}, trust: map[string]bool{}, identities: map[string]bool{}}
 	v.names(&g)
+	v.addresses(&g)
 	v.eachPool(g.Pools)
 	v.eachTrust(g.Trust)
 	v.eachIdentity(g.Identities)
@@ -53,6 +54,15 @@ func (v *validation) names(g *Gateway) {
 	listeners := map[string]bool{}
 	for i := range g.Listeners {
 		v.name(listeners, g.Listeners[i].Source, "listener", g.Listeners[i].Name)
+	}
+}
+
+func (v *validation) addresses(g *Gateway) {
+	for _, a := range g.Addresses {
+		oneOf(v, g.source(), "addresses.family", a.Family, "", IPv4, IPv6)
+		if ip, err := netip.ParseAddr(a.Value); err == nil && a.Family != "" && a.Family != FamilyOf(ip) {
+			v.fail(g.source(), "addresses.value", "%s is not of family %s", a.Value, a.Family)
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ func (v *validation) listener(l *Listener) {
 	v.port(l.Source, "port", l.Port)
 	v.hostname(l.Source, l.Hostname)
 	oneOf(v, l.Source, "protocol", l.Protocol, ProtocolHTTP, ProtocolHTTPS, ProtocolTLS, ProtocolTCP, ProtocolUDP)
+	v.sourceRanges(l)
 	v.frontendTLS(l)
 	v.traffic(l)
 	for i := range l.Rules {
@@ -35,6 +36,14 @@ func (v *validation) listener(l *Listener) {
 	}
 	if l.Forward != nil {
 		v.forward(l.Forward)
+	}
+}
+
+func (v *validation) sourceRanges(l *Listener) {
+	for _, text := range l.SourceRanges {
+		if p, err := ParseRange(text); err != nil || p.String() != text {
+			v.fail(l.Source, "sourceRanges", "%q is not a prefix in its shortest form", text)
+		}
 	}
 }
 

@@ -36,6 +36,10 @@ func TestValidate(t *testing.T) {
 		{"pool without group", func(g *Gateway) { g.Pools[0].Group = "" }, "Service/apps/a: group"},
 		{"pool protocol", func(g *Gateway) { g.Pools[0].Protocol = "SMTP" }, "SMTP is none of"},
 		{"listener port", func(g *Gateway) { g.Listeners[0].Port = 0 }, "Gateway/apps/edge#http: port: 0 is not between 1 and 65535"},
+		{"source range", func(g *Gateway) { g.Listeners[0].SourceRanges = []string{"10.0.0.5/8"} }, `"10.0.0.5/8" is not a prefix in its shortest form`},
+		{"address family", func(g *Gateway) {
+			g.Addresses = []AddressRequest{{Type: AddressIP, Family: IPv4, Value: "2001:db8::1"}}
+		}, "2001:db8::1 is not of family IPv4"},
 		{"listener hostname", func(g *Gateway) { g.Listeners[1].Hostname = "A.test" }, `"A.test" is not a lower case DNS name`},
 		{"listener protocol", func(g *Gateway) { g.Listeners[0].Protocol = "SCTP" }, "SCTP is none of"},
 		{"listeners not distinct", func(g *Gateway) { g.Listeners[2].Port, g.Listeners[2].Hostname = 443, "*.a.test" }, "belongs to another listener too"},

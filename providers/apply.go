@@ -75,15 +75,15 @@ var errOutdated = errors.New("plan again")
 // attempt makes one call for a step, unless there is nothing left to do or the
 // plan is out of date. Once made, a call is not cut short when ctx ends: left
 // alone it has a known outcome.
-func (a *Account) attempt(ctx context.Context, j job) error {
+func (a *Account) attempt(ctx context.Context, j job) (called bool, err error) {
 	release, err := a.admit(ctx, j)
 	if err != nil {
-		return err
+		return false, err
 	}
 	fresh, todo, err := a.recheck(j)
 	if err != nil || !todo {
 		release()
-		return err
+		return false, err
 	}
 	_, err = do(context.WithoutCancel(ctx), a, attempt[lbmodel.Resource]{
 		op: opOf(j.step), id: j.step.ID,
@@ -96,7 +96,7 @@ func (a *Account) attempt(ctx context.Context, j job) error {
 			return r, a.record(fresh, r, verdictOn(fresh.step, err))
 		},
 	})
-	return err
+	return true, err
 }
 
 // carryOut is the call of a job.

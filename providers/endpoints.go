@@ -21,19 +21,40 @@ type PoolChange struct {
 // them, in one call: what they share is brought once, and what is each one's own
 // at the same time. Resources that no gateway wants are left alone; those that are
 // wanted and not there yet get their endpoints at the end of the plan that makes
-// them. The caller gives it a queue of its own, so that no configuration can hold
-// it up. Like Want it must be told in the order of the snapshots.
+// them. It is Retarget and Bring.
 func (a *Account) Endpoints(ctx context.Context, changes ...PoolChange) (lbmodel.Outcome, error) {
-	if err := a.begin(ctx); err != nil {
-		return lbmodel.Outcome{}, err
-	}
+	return a.Bring(ctx, a.Retarget(changes...)...)
+}
+
+// Retarget says which endpoints some pools have from now on, and returns the wanted
+// resources that hold them, sorted, for Bring. It makes no call. Like Want it must
+// be told in the order of the snapshots.
+func (a *Account) Retarget(changes ...PoolChange) []lbmodel.ID {
 	parts := lbmodel.Graph{}
 	for _, c := range changes {
 		features, _ := a.provider.Offers(c.Settings)
 		pool, _ := lbmodel.RestrictPool(c.Pool, features)
 		maps.Copy(parts, a.provider.Endpoints(c.Owner, pool, c.Settings))
 	}
-	now := a.rewish(parts)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []lbmodel.ID
+	for _, id := range sortedIDs(parts) {
+		if a.rewishOne(parts[id]) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// Bring makes some resources what is wanted of them by now, and touches nothing
+// else. The caller gives it a queue of its own, so that no configuration can hold it
+// up. In which order it is called means nothing.
+func (a *Account) Bring(ctx context.Context, ids ...lbmodel.ID) (lbmodel.Outcome, error) {
+	if err := a.begin(ctx); err != nil {
+		return lbmodel.Outcome{}, err
+	}
+	now := a.present(ids)
 	if len(now) == 0 {
 		return lbmodel.Outcome{}, nil
 	}
@@ -41,6 +62,22 @@ func (a *Account) Endpoints(ctx context.Context, changes ...PoolChange) (lbmodel
 		return lbmodel.Outcome{}, err
 	}
 	return a.bring(ctx, now), nil
+}
+
+// present are the resources that are there. The others are wanted: the plan that
+// makes them brings their endpoints when it is done.
+func (a *Account) present(ids []lbmodel.ID) []lbmodel.ID {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var now []lbmodel.ID
+	for _, id := range ids {
+		if _, there := a.shadow.entries[id]; there {
+			now = append(now, id)
+		} else if a.wishes.wanted(id) {
+			a.late[id] = struct{}{}
+		}
+	}
+	return now
 }
 
 // askFor are the owners to observe when it is doubtful what some resources are:
@@ -58,25 +95,6 @@ func (a *Account) askFor(ids []lbmodel.ID) []lbmodel.Owner {
 		}
 	}
 	return out
-}
-
-// rewish puts the new endpoints into the wishes, so that the next plan agrees,
-// and returns the resources that can be brought up to date now.
-func (a *Account) rewish(parts lbmodel.Graph) []lbmodel.ID {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var now []lbmodel.ID
-	for _, id := range sortedIDs(parts) {
-		if !a.rewishOne(parts[id]) {
-			continue
-		}
-		if _, there := a.shadow.entries[id]; !there {
-			a.late[id] = struct{}{}
-			continue
-		}
-		now = append(now, id)
-	}
-	return now
 }
 
 // rewishOne replaces the wish for one resource wherever it is wished for, and

@@ -179,7 +179,7 @@ func (a *Account) observe(ctx context.Context, owner lbmodel.Owner) ([]lbmodel.I
 func (a *Account) beginObservation(owner lbmodel.Owner) observation {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return observation{owner: owner, named: a.named(), since: a.shadow.turn}
+	return observation{owner: owner, named: a.named(), began: a.config.Clock.Now(), since: a.shadow.turn}
 }
 
 // read is Observe, repeated as its error codes allow.

@@ -34,12 +34,14 @@ type task struct {
 	looks   int       // those that were Pending
 	pending time.Time // when it was first Pending
 	err     error     // of the last attempt
+	called  bool      // whether that made a call, until it is told
 }
 
 // report says that an attempt of a task is over, or its rest.
 type report struct {
 	task   int
 	rested bool
+	called bool
 	took   time.Duration
 	err    error
 }
@@ -79,6 +81,7 @@ func newRun(a *Account, plan Plan, on func(Event)) *run {
 // do runs the tasks. Only this loop changes the run, so that events and outcome
 // need no lock. Resting tasks hold no worker.
 func (r *run) do(ctx context.Context) lbmodel.Outcome {
+	r.on = tellingToo(ctx, r.on)
 	for {
 		for len(r.ready) > 0 && r.busy < r.account.config.Parallel && ctx.Err() == nil {
 			r.launch(ctx, r.ready[0])
@@ -102,8 +105,8 @@ func (r *run) launch(ctx context.Context, i int) {
 	j, clock := t.job, r.account.config.Clock
 	go func() {
 		began := clock.Now()
-		err := r.account.attempt(ctx, j)
-		r.reports <- report{task: i, took: clock.Now().Sub(began), err: err}
+		called, err := r.account.attempt(ctx, j)
+		r.reports <- report{task: i, called: called, took: clock.Now().Sub(began), err: err}
 	}()
 }
 
@@ -119,7 +122,7 @@ func (r *run) take(ctx context.Context, rep report) {
 	if errors.Is(rep.err, errNotCalled) {
 		return // closeBooks says what became of it
 	}
-	t.err = rep.err
+	t.err, t.called = rep.err, rep.called
 	switch {
 	case rep.err == nil:
 		r.finish(t, rep.took)
@@ -232,7 +235,8 @@ func (r *run) closeBooks() {
 }
 
 func (r *run) tell(t *task, what What, e Event) {
-	e.At, e.What, e.Step, e.Attempt = r.account.config.Clock.Now(), what, t.step, t.calls
+	e.At, e.What, e.Step, e.Owner, e.Attempt = r.account.config.Clock.Now(), what, t.step, t.owner, t.calls
+	e.Called, t.called = t.called, false
 	r.on(e)
 }
 

@@ -26,6 +26,7 @@ type shadow struct {
 	doubtful     uint64                      // likewise what is shared; 0 is not
 	contradicted bool                        // the last observation disagreed with a recent write of ours
 	looked       map[lbmodel.Handle]struct{} // named resources that were asked for
+	read         map[lbmodel.ID]time.Time    // when the last Observe began that showed a resource
 	dropped      map[lbmodel.ID]time.Time    // notes that the provider cannot keep: it is no Marker
 }
 
@@ -54,7 +55,7 @@ func newShadow() shadow {
 		foreign: set{}, shared: set{}, converging: set{},
 		reached: map[lbmodel.ID]reached{}, writes: map[lbmodel.ID]write{},
 		doubt: map[lbmodel.Owner]uint64{}, looked: map[lbmodel.Handle]struct{}{},
-		dropped: map[lbmodel.ID]time.Time{},
+		read: map[lbmodel.ID]time.Time{}, dropped: map[lbmodel.ID]time.Time{},
 	}
 }
 
@@ -81,6 +82,7 @@ func (s *shadow) put(r lbmodel.Resource) {
 // remove forgets a resource, but not what was reached of it.
 func (s *shadow) remove(id lbmodel.ID) {
 	s.unlink(id)
+	delete(s.read, id)
 	delete(s.dropped, id)
 }
 
@@ -121,6 +123,7 @@ type observation struct {
 	owner lbmodel.Owner // a zero Name: all of the cluster
 	named []lbmodel.Handle
 	graph lbmodel.Graph
+	began time.Time // when the read began
 	since uint64    // the turn before the read
 	trust time.Time // writes of ours after this one outweigh a read that contradicts them
 }
@@ -154,6 +157,7 @@ func (s *shadow) absorb(o observation) []lbmodel.ID {
 			changed = append(changed, id)
 		}
 		s.put(r)
+		s.read[id] = o.began
 	}
 	s.believe(o)
 	slices.SortFunc(changed, lbmodel.ID.Compare)

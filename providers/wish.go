@@ -93,8 +93,7 @@ func newWish(owner lbmodel.Owner, own, shared lbmodel.Graph) *wish {
 // reckon keeps orphans right after the wish for a resource, or what is known of
 // it, has changed, and forgets a resource that is neither there nor wanted.
 func (a *Account) reckon(id lbmodel.ID) {
-	_, owned := a.wishes.owned[id]
-	wanted := owned || a.wishes.joint[id] != nil
+	wanted := a.wishes.wanted(id)
 	if has(a.shadow.shared, id) && !wanted {
 		a.orphans[id] = struct{}{}
 		return
@@ -133,6 +132,12 @@ func (a *Account) wish(owner lbmodel.Owner, next *wish) {
 		a.reckon(id)
 	}
 	a.wishes.owners[owner] = next
+}
+
+// wanted says whether anybody wishes a resource.
+func (w *wishes) wanted(id lbmodel.ID) bool {
+	_, owned := w.owned[id]
+	return owned || w.joint[id] != nil
 }
 
 // describe notes one owner's description of a joint resource. Who changed its

@@ -67,6 +67,13 @@ type GatewayParametersSpec struct {
 	// +optional
 	ForeignEndpoints ForeignEndpoints `json:"foreignEndpoints,omitempty"`
 
+	// ServiceTargets says what the load balancer of a Service sends to: its pods
+	// (Pods), or the nodes, at the Service's node ports (Nodes). A port without a
+	// node port is served by its pods in either case. It means nothing to Gateways.
+	// +optional
+	// +kubebuilder:default=Pods
+	ServiceTargets ServiceTargets `json:"serviceTargets,omitempty"`
+
 	// Held are cloud objects that somebody else owns and the gateway uses.
 	// +optional
 	// +listType=map
@@ -153,6 +160,17 @@ type ForeignEndpoints string
 const (
 	ForeignDeny  ForeignEndpoints = "Deny"
 	ForeignAllow ForeignEndpoints = "Allow"
+)
+
+// ServiceTargets says who the targets of a Service's load balancer are.
+//
+// +kubebuilder:validation:Enum=Pods;Nodes
+type ServiceTargets string
+
+// The targets.
+const (
+	TargetPods  ServiceTargets = "Pods"
+	TargetNodes ServiceTargets = "Nodes"
 )
 
 // GatewayParametersList is a list of GatewayParameters.

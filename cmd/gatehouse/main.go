@@ -32,7 +32,7 @@ func run(embedded local.Config) int {
 	context.AfterFunc(ctx, stop)
 	config := cli.Config{
 		Providers: []cli.Provider{fake(embedded)},
-		Extra:     []func(cli.Env) *cobra.Command{demo.Command},
+		Extra:     []func(cli.Env) *cobra.Command{demo.Command, fakeCloud},
 	}
 	return cli.Main(ctx, config, cli.StandardEnv(), os.Args[1:])
 }

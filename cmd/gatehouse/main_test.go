@@ -39,20 +39,26 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NO_COLOR", "")
 			env.Setenv("TERM", "xterm")
 			env.Setenv("NL", "\n")
-			return os.CopyFS(filepath.Join(env.WorkDir, "shop"), os.DirFS(filepath.Join("..", "..", "examples", "shop")))
+			for _, example := range []string{"shop", "service"} {
+				if err := os.CopyFS(filepath.Join(env.WorkDir, example), os.DirFS(filepath.Join("..", "..", "examples", example))); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":    exits,
-			"edit":     edit,
-			"shuffle":  shuffle,
-			"bigfile":  bigfile,
-			"crlf":     crlf,
-			"swapkeys": swapKeys,
-			"ids":      ids,
-			"request":  request,
-			"rewrite":  rewrite,
-			"occupy":   occupy,
-			"empty":    empty,
+			"exits":     exits,
+			"edit":      edit,
+			"shuffle":   shuffle,
+			"bigfile":   bigfile,
+			"crlf":      crlf,
+			"swapkeys":  swapKeys,
+			"ids":       ids,
+			"request":   request,
+			"rewrite":   rewrite,
+			"occupy":    occupy,
+			"empty":     empty,
+			"apiserver": apiserver,
 		},
 	})
 }

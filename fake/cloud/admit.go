@@ -127,8 +127,8 @@ func (c *Cloud) admitAmount(old, next *object) error {
 	limits := c.options.Limits
 	switch body := next.body.(type) {
 	case *Listener:
-		if body.TLS == nil {
-			return nil
+		if err := within("source ranges of a listener", len(body.SourceRanges), limits.SourceRanges); err != nil || body.TLS == nil {
+			return err
 		}
 		return within("certificates of a listener", len(body.TLS.Certificates), limits.CertificatesEach)
 	case *Rule:

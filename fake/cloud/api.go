@@ -25,7 +25,7 @@ type CreateRequest struct {
 // was lost: [Cloud.Find] tells which.
 func (c *Cloud) Create(ctx context.Context, r CreateRequest) (Object, error) {
 	var out Object
-	call := Call{Name: "Create" + r.Kind, Write: true, Object: r.Name}
+	call := Call{Name: "Create" + r.Kind, Write: true, Object: r.Name, Owner: r.Tags.Owner}
 	err := c.do(ctx, call, func(*state) error {
 		body, err := c.admitNew(r)
 		if err != nil {
@@ -191,6 +191,7 @@ func (c *Cloud) Find(ctx context.Context, kind, location, name string) (Object, 
 type ListRequest struct {
 	Location string // "" is every location
 	Cluster  string // only those tagged with it; "" is all
+	Kind     string // "" is every kind
 	After    int    // Page.Next of the page before; 0 is the first page
 }
 
@@ -218,7 +219,7 @@ func (c *Cloud) page(order []*object, r ListRequest) Page {
 	start, _ := slices.BinarySearchFunc(order, r.After+1, func(o *object, seq int) int { return o.Seq - seq })
 	var out Page
 	for _, o := range order[start:] {
-		if r.Location != "" && o.Location != r.Location || r.Cluster != "" && o.Tags.Owner.Cluster != r.Cluster {
+		if !r.asksFor(o) {
 			continue
 		}
 		if len(out.Objects) == c.options.PageSize {
@@ -228,6 +229,11 @@ func (c *Cloud) page(order []*object, r ListRequest) Page {
 		out.Objects = append(out.Objects, c.view(o))
 	}
 	return out
+}
+
+func (r ListRequest) asksFor(o *object) bool {
+	fits := func(want, is string) bool { return want == "" || want == is }
+	return fits(r.Location, o.Location) && fits(r.Cluster, o.Tags.Owner.Cluster) && fits(r.Kind, o.Kind)
 }
 
 // past is the state without the last writes.

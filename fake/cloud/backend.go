@@ -2,7 +2,6 @@ package cloud
 
 import (
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 
@@ -161,6 +160,18 @@ func (g *EndpointGroup) Needs() []lbmodel.ID { return nil }
 // Sources implements lbmodel.Sourced.
 func (g *EndpointGroup) Sources() []lbmodel.Source { return sources(g.source) }
 
+// Flows implements lbmodel.Flowing: what a group is cannot be changed, so any other
+// form of one has other endpoints.
+func (g *EndpointGroup) Flows(have lbmodel.Spec) bool {
+	_, ok := have.(*EndpointGroup)
+	return ok
+}
+
+// Structure implements lbmodel.Flowing: a group without its endpoints.
+func (g *EndpointGroup) Structure() lbmodel.Spec {
+	return &EndpointGroup{Group: g.Group, Transport: g.Transport, Unknown: true, source: g.source}
+}
+
 func (g *EndpointGroup) references(func(*Ref)) {}
 func (g *EndpointGroup) frozen() any           { return []string{g.Group, g.Transport} }
 
@@ -180,9 +191,4 @@ func (g *EndpointGroup) check() error {
 		}
 	}
 	return nil
-}
-
-// targetOf is an endpoint as health names it.
-func targetOf(e lbmodel.Endpoint) lbmodel.Target {
-	return lbmodel.Target(net.JoinHostPort(e.Address+e.FQDN, strconv.Itoa(int(e.Port))))
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"gatehouse.dev/lbmodel"
 )
 
 // Call is one call to the service, as the log keeps it.
@@ -13,6 +15,9 @@ type Call struct {
 	Name   string // verb and kind, as CreateRule; ListObjects for lists
 	Write  bool   // it can change something
 	Object string // the name or handle that it was about, or a location
+	// Owner is whose object it is about: what a create is tagged with, or what the
+	// handle's object is. Zero when that is nobody, or not known before the call.
+	Owner lbmodel.Owner
 }
 
 // Interceptor sees every call and may spoil it. Its methods may be called
@@ -93,6 +98,9 @@ func (c *Cloud) do(ctx context.Context, call Call, effect func(seen *state) erro
 		return err
 	}
 	c.mu.Lock()
+	if o := c.state.objects[lbmodel.Handle(call.Object)]; o != nil {
+		call.Owner = o.Tags.Owner
+	}
 	call, interceptor := c.calls.arrive(call)
 	c.mu.Unlock()
 	var fault Fault

@@ -41,6 +41,7 @@ type Limits struct {
 	Endpoints        int // of a group; 10,000
 	Backends         int // of a rule; 256
 	CertificatesEach int // of a listener; 1,000
+	SourceRanges     int // of a listener; 256
 }
 
 // Cloud is the service. All its methods may be called concurrently.
@@ -103,6 +104,7 @@ func (o Options) withDefaults() Options {
 		Endpoints:        cmp.Or(o.Limits.Endpoints, 10_000),
 		Backends:         cmp.Or(o.Limits.Backends, maxBackends),
 		CertificatesEach: cmp.Or(o.Limits.CertificatesEach, 1_000),
+		SourceRanges:     cmp.Or(o.Limits.SourceRanges, maxRanges),
 	}
 	return o
 }

@@ -131,7 +131,11 @@ func (c *compiler) addAddress(i int, r lbmodel.AddressRequest, about lbmodel.Sou
 			"routability %q is not supported; leave it out", r.Routability)
 		return "", false
 	}
-	spec := &Address{Value: r.Value, Prefixes: c.settings.AddressPool, source: about}
+	spec := &Address{Value: r.Value, Prefixes: ofFamily(c.settings.AddressPool, r.Family), source: about}
+	if len(spec.Prefixes) == 0 {
+		c.find(about, "Programmed", "AddressNotUsable", lbmodel.CodeInvalid, "no prefix of fake.addressPool is of family %s; add one", r.Family)
+		return "", false
+	}
 	if err := spec.check(); err != nil {
 		c.find(about, "Programmed", "AddressNotUsable", lbmodel.CodeInvalid, "%v", err)
 		return "", false

@@ -88,7 +88,7 @@ func endpointsOf(all []lbmodel.Endpoint) []lbmodel.Endpoint {
 	slices.SortFunc(out, func(a, b lbmodel.Endpoint) int {
 		return cmp.Or(cmp.Compare(a.Address, b.Address), cmp.Compare(a.FQDN, b.FQDN), cmp.Compare(a.Port, b.Port))
 	})
-	return slices.CompactFunc(out, func(a, b lbmodel.Endpoint) bool { return targetOf(a) == targetOf(b) })
+	return slices.CompactFunc(out, func(a, b lbmodel.Endpoint) bool { return a.Target() == b.Target() })
 }
 
 // healthCheck fills in what the service would: a Spec is complete.
@@ -110,7 +110,7 @@ func (c *compiler) addListener(l lbmodel.Listener) {
 	host := cmp.Or(l.Hostname, "any")
 	id := c.id(KindListener, fmt.Sprintf("%s-%d-%s", l.Protocol, l.Port, host), strconv.Itoa(int(l.Port)), string(l.Protocol), l.Hostname)
 	balancer := lbmodel.ID{Kind: KindBalancer, Location: c.settings.Location, Name: c.name}
-	spec := &Listener{Balancer: RefTo(balancer), Port: l.Port, Protocol: l.Protocol, Hostname: l.Hostname, source: l.Source}
+	spec := &Listener{Balancer: RefTo(balancer), Port: l.Port, Protocol: l.Protocol, Hostname: l.Hostname, SourceRanges: l.SourceRanges, source: l.Source}
 	if l.TLS != nil {
 		spec.TLS = c.listenerTLS(l.TLS, l.Source)
 	}

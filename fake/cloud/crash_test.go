@@ -32,9 +32,8 @@ func crashingChild(dir string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	p := NewProvider(c, nil)
 	for n := int32(highest(c)) + 1; ; n++ {
-		if err := write(p.cloud, n); err != nil {
+		if err := write(c, n); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}

@@ -35,6 +35,16 @@ func (t *Trust) Narrows(have lbmodel.Spec) bool {
 	})
 }
 
+// Flows implements lbmodel.Flowing: roots come and none goes.
+func (t *Trust) Flows(have lbmodel.Spec) bool {
+	old, ok := have.(*Trust)
+	return ok && old.System == t.System && old.Narrows(t)
+}
+
+// Structure implements lbmodel.Flowing: whom to trust is somebody's decision when a
+// trust comes or loses a root.
+func (t *Trust) Structure() lbmodel.Spec { return t }
+
 func (t *Trust) references(func(*Ref)) {}
 func (t *Trust) frozen() any           { return t.System }
 
@@ -92,6 +102,17 @@ func (c *Certificate) RenewAt(f lbmodel.Facts) time.Time {
 		return time.Time{}
 	}
 	return c.Identity.Renew.At(*f.Leaf)
+}
+
+// Flows implements lbmodel.Flowing: another leaf for the same identity.
+func (c *Certificate) Flows(have lbmodel.Spec) bool {
+	old, ok := have.(*Certificate)
+	return ok && lbmodel.DigestOf(c.Structure()) == lbmodel.DigestOf(old.Structure())
+}
+
+// Structure implements lbmodel.Flowing: a certificate, whatever its leaf.
+func (c *Certificate) Structure() lbmodel.Spec {
+	return &Certificate{Identity: c.Identity, Leaf: lbmodel.KnownAfterApply, follows: c.follows}
 }
 
 func (c *Certificate) references(func(*Ref)) {}

@@ -21,7 +21,7 @@ func createAll(tb testing.TB, p *Provider, owner lbmodel.Owner, graphs ...lbmode
 			want[r.ID] = r
 		}
 	}
-	want, _ = p.Place(want, have, p.cloud.options.Now())
+	want, _ = p.Place(want, have, p.cloud.(*Cloud).options.Now())
 	plan, err := lbmodel.Diff(want, nil, have)
 	if err != nil {
 		tb.Fatal(err)
@@ -42,7 +42,7 @@ func mustApply(tb testing.TB, p *Provider, owner lbmodel.Owner, step lbmodel.Ste
 	}
 	r, err := p.Apply(tb.Context(), owner, step, resolve)
 	if lbmodel.CodeOf(err) == lbmodel.CodePending {
-		p.cloud.Settle()
+		p.cloud.(*Cloud).Settle()
 		have[r.ID] = r
 		r, err = p.Apply(tb.Context(), owner, step, resolve)
 	}

@@ -122,11 +122,12 @@ func (b *Balancer) check() error { return nil }
 // Listener is one port of a balancer for one hostname. Where, for whom and in
 // which protocol it listens cannot be changed.
 type Listener struct {
-	Balancer Ref              `json:"balancer"`
-	Port     int32            `json:"port"`
-	Protocol lbmodel.Protocol `json:"protocol"`
-	Hostname string           `json:"hostname,omitzero"`
-	TLS      *ListenerTLS     `json:"tls,omitempty"`
+	Balancer     Ref              `json:"balancer"`
+	Port         int32            `json:"port"`
+	Protocol     lbmodel.Protocol `json:"protocol"`
+	Hostname     string           `json:"hostname,omitzero"`
+	SourceRanges []string         `json:"sourceRanges,omitempty"` // clients of no other addresses are served; none is all
+	TLS          *ListenerTLS     `json:"tls,omitempty"`
 
 	source lbmodel.Source
 }
@@ -187,11 +188,20 @@ func (l *Listener) check() error {
 		return fmt.Errorf("protocol %q is unknown", l.Protocol)
 	case encrypted != (l.TLS != nil):
 		return fmt.Errorf("tls is for the protocols HTTPS and TLS, and required there")
+	case !areRanges(l.SourceRanges):
+		return fmt.Errorf("sourceRanges has %q, want prefixes in their shortest form", l.SourceRanges)
 	case terminates && len(l.TLS.Certificates) == 0:
 		return fmt.Errorf("tls.certificates is empty: a listener that ends TLS needs one")
 	default:
 		return nil
 	}
+}
+
+func areRanges(texts []string) bool {
+	return !slices.ContainsFunc(texts, func(text string) bool {
+		p, err := netip.ParsePrefix(text)
+		return err != nil || p.Masked().String() != text
+	})
 }
 
 func knownProtocol(p lbmodel.Protocol) bool {

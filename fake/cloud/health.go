@@ -29,7 +29,7 @@ func (c *Cloud) ReportHealth(pool string, health map[lbmodel.Target]lbmodel.Heal
 func (c *Cloud) healthOf(o *object, g *EndpointGroup) map[lbmodel.Target]lbmodel.Health {
 	out := make(map[lbmodel.Target]lbmodel.Health, len(g.Endpoints))
 	for _, e := range g.Endpoints {
-		target := targetOf(e)
+		target := e.Target()
 		switch {
 		case e.Terminating:
 			out[target] = lbmodel.HealthDraining

@@ -75,7 +75,7 @@ func (o *object) withBody(raw jsontext.Value, body Body, now time.Time) *object 
 func seenOf(g *EndpointGroup, before map[lbmodel.Target]time.Time, now time.Time) map[lbmodel.Target]time.Time {
 	out := make(map[lbmodel.Target]time.Time, len(g.Endpoints))
 	for _, e := range g.Endpoints {
-		target := targetOf(e)
+		target := e.Target()
 		out[target] = now
 		if t, ok := before[target]; ok {
 			out[target] = t

@@ -9,7 +9,7 @@ import (
 // Observe implements providers.Cloud. It reads every page of the one list that the
 // service has, and sorts the objects by their tags.
 func (p *Provider) Observe(ctx context.Context, owner lbmodel.Owner, named []lbmodel.Handle) (lbmodel.Graph, error) {
-	objects, err := p.list(ctx)
+	objects, err := p.list(ctx, ListRequest{})
 	if err != nil {
 		return nil, located("Observe", lbmodel.ID{}, err)
 	}
@@ -29,10 +29,24 @@ func (p *Provider) Observe(ctx context.Context, owner lbmodel.Owner, named []lbm
 	return out, nil
 }
 
-func (p *Provider) list(ctx context.Context) ([]Object, error) {
+// Health implements providers.HealthReader: only groups of endpoints have any.
+func (p *Provider) Health(ctx context.Context, cluster string) (map[lbmodel.ID]map[lbmodel.Target]lbmodel.Health, error) {
+	groups, err := p.list(ctx, ListRequest{Cluster: cluster, Kind: KindEndpointGroup})
+	if err != nil {
+		return nil, located("Health", lbmodel.ID{}, err)
+	}
+	out := make(map[lbmodel.ID]map[lbmodel.Target]lbmodel.Health, len(groups))
+	for _, g := range groups {
+		out[g.Tags.ID] = g.Health
+	}
+	return out, nil
+}
+
+// list reads all pages.
+func (p *Provider) list(ctx context.Context, r ListRequest) ([]Object, error) {
 	var out []Object
-	for after := 0; ; {
-		page, err := p.cloud.List(ctx, ListRequest{After: after})
+	for {
+		page, err := p.cloud.List(ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +54,7 @@ func (p *Provider) list(ctx context.Context) ([]Object, error) {
 		if page.Next == 0 {
 			return out, nil
 		}
-		after = page.Next
+		r.After = page.Next
 	}
 }
 

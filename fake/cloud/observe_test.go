@@ -79,7 +79,7 @@ func TestListsHavePages(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		mustCreate(t, c, KindNetwork, name, &Network{})
 	}
-	all, err := NewProvider(c, nil).list(t.Context())
+	all, err := NewProvider(c, nil).list(t.Context(), ListRequest{})
 	if err != nil || len(all) != 5 {
 		t.Errorf("%d objects, %v, want 5", len(all), err)
 	}

@@ -23,6 +23,7 @@ const (
 	maxRules    = 20_000
 	maxBackends = 256
 	maxWeight   = 1_000_000
+	maxRanges   = 256
 )
 
 // offered is everything in the model: the data plane of the fake cloud serves all
@@ -30,7 +31,7 @@ const (
 var offered = []lbmodel.Feature{
 	lbmodel.FeatureHTTP, lbmodel.FeatureHTTPS, lbmodel.FeatureTLSPassthrough, lbmodel.FeatureTLSTerminate,
 	lbmodel.FeatureTLSMixed, lbmodel.FeatureTCP, lbmodel.FeatureUDP, lbmodel.FeatureGRPC,
-	lbmodel.FeatureStaticAddress, lbmodel.FeatureListenerIsolation, lbmodel.FeatureManyCertificates,
+	lbmodel.FeatureSourceRanges, lbmodel.FeatureStaticAddress, lbmodel.FeatureIPv6, lbmodel.FeatureProxied, lbmodel.FeatureListenerIsolation, lbmodel.FeatureManyCertificates,
 	lbmodel.FeatureMisdirected, lbmodel.FeatureClientValidation, lbmodel.FeatureInsecureFallback,
 	lbmodel.FeaturePathRegex, lbmodel.FeatureMethodMatch, lbmodel.FeatureHeaderMatch, lbmodel.FeatureHeaderRegex,
 	lbmodel.FeatureQueryMatch, lbmodel.FeatureQueryRegex,
@@ -54,14 +55,29 @@ func (p *Provider) Offers(raw json.RawMessage) (lbmodel.Features, []lbmodel.Find
 	s, findings := readSettings(raw)
 	out := lbmodel.Features{
 		Has:    make(map[lbmodel.Feature]lbmodel.Support, len(offered)),
-		Limits: lbmodel.Limits{RulesPerListener: maxRules, BackendsPerForward: maxBackends, MaxWeight: maxWeight},
+		Limits: lbmodel.Limits{RulesPerListener: maxRules, SourceRanges: maxRanges, BackendsPerForward: maxBackends, MaxWeight: maxWeight},
 	}
 	for _, f := range offered {
 		if !slices.Contains(s.Without, string(f)) {
 			out.Has[f] = lbmodel.Yes
 		}
 	}
+	if len(ofFamily(s.AddressPool, lbmodel.IPv6)) == 0 {
+		delete(out.Has, lbmodel.FeatureIPv6)
+	}
 	return out, findings
+}
+
+// ofFamily are the prefixes of one family; those that cannot be read are of
+// either, so that whoever needs them says so.
+func ofFamily(prefixes []string, family lbmodel.IPFamily) []string {
+	if family == "" {
+		return prefixes
+	}
+	return slices.DeleteFunc(slices.Clone(prefixes), func(text string) bool {
+		p, err := netip.ParsePrefix(text)
+		return err == nil && lbmodel.FamilyOf(p.Addr()) != family
+	})
 }
 
 // readSettings reads a provider section. A finding refuses every gateway that uses

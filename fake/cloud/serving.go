@@ -72,7 +72,7 @@ func (s *server) listener(o *object) lbmodel.Listener {
 	body := o.body.(*Listener)
 	owner := o.Tags.Owner
 	out := lbmodel.Listener{
-		Name: string(o.handle()), Port: body.Port, Protocol: body.Protocol, Hostname: body.Hostname,
+		Name: string(o.handle()), Port: body.Port, Protocol: body.Protocol, Hostname: body.Hostname, SourceRanges: body.SourceRanges,
 		Source: lbmodel.Source{Kind: owner.Kind, Namespace: owner.Namespace, Name: owner.Name},
 	}
 	if body.TLS != nil {

@@ -19,7 +19,7 @@ func newStage(t testing.TB) *stage {
 	t.Helper()
 	s := &stage{Cloud: newCloud(t, func(o *Options) {
 		o.Locations = []string{"local", "remote"}
-		o.Limits = Limits{Addresses: 3, Listeners: 2, Rules: 2, Endpoints: 2, Backends: 2, CertificatesEach: 1}
+		o.Limits = Limits{Addresses: 3, Listeners: 2, Rules: 2, Endpoints: 2, Backends: 2, CertificatesEach: 1, SourceRanges: 1}
 	})}
 	s.address = mustCreate(t, s.Cloud, KindAddress, "address", &Address{Prefixes: []string{defaultPrefix}})
 	s.spare = mustCreate(t, s.Cloud, KindAddress, "spare", &Address{Value: "127.71.0.9", Prefixes: []string{defaultPrefix}})
@@ -119,6 +119,14 @@ func TestCreateIsStrict(t *testing.T) {
 		{"too many certificates", "a limit is told", KindListener,
 			func(s *stage) Body {
 				return with(https(s), func(l *Listener) { l.TLS.Certificates = refs(s.certificate, s.certificate) })
+			}, LimitExceeded},
+		{"range that is none", "it would filter nobody knows what", KindListener,
+			func(s *stage) Body {
+				return with(s.http(81, ""), func(l *Listener) { l.SourceRanges = []string{"10.0.0.5/8"} })
+			}, InvalidArgument},
+		{"too many ranges", "a limit is told", KindListener,
+			func(s *stage) Body {
+				return with(s.http(81, ""), func(l *Listener) { l.SourceRanges = []string{"10.0.0.0/8", "192.0.2.0/24"} })
 			}, LimitExceeded},
 		{"address of another balancer", "an address leads to one place", KindBalancer,
 			func(s *stage) Body { return &Balancer{Addresses: refs(s.address)} }, SlotTaken},

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -46,7 +47,10 @@ func (x *exchange) pick(tried []*link) *link {
 	if x.bySource() {
 		return x.backend.pool.bySource(clientOf(x.in), tried)
 	}
-	return x.backend.pool.pick(tried)
+	if x.backend.pool.families == nil { // as nearly always: the client's address is not needed
+		return x.backend.pool.pick(netip.Addr{}, tried)
+	}
+	return x.backend.pool.pick(clientOf(x.in), tried)
 }
 
 func (x *exchange) bySource() bool {

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ type DataPlane struct {
 	access   *accessLog
 	troubles *troubles
 	mirrors  chan struct{} // one token a copy under way
+	sticks   sticks
 	cuts     cuts
 
 	mu      sync.Mutex // held by Program and Shutdown
@@ -36,7 +38,7 @@ type DataPlane struct {
 
 // New makes a data plane that serves nothing yet.
 func New(c Config) *DataPlane {
-	d := &DataPlane{config: c.withDefaults(), tallies: newTallies(), sockets: map[socketKey]socket{}}
+	d := &DataPlane{config: c.withDefaults(), tallies: newTallies(), sockets: map[socketKey]socket{}, sticks: sticks{last: map[stickKey]stick{}}}
 	d.ending, d.end = context.WithCancel(context.Background())
 	d.links = newLinks(d)
 	d.troubles = newTroubles(&d.config)
@@ -123,7 +125,9 @@ func (d *DataPlane) close(want map[socketKey]*port) {
 // so that the same one fails every time.
 func (d *DataPlane) open(ctx context.Context, want map[socketKey]*port) error {
 	var broken errorList
-	keys := slices.SortedFunc(maps.Keys(want), func(a, b socketKey) int { return a.addr.Compare(b.addr) })
+	keys := slices.SortedFunc(maps.Keys(want), func(a, b socketKey) int {
+		return cmp.Or(a.addr.Compare(b.addr), cmp.Compare(fmt.Sprint(a.udp), fmt.Sprint(b.udp)))
+	})
 	for _, key := range keys {
 		p := want[key]
 		if s, ok := d.sockets[key]; ok {

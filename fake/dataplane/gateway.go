@@ -20,6 +20,7 @@ type gateway struct {
 	pools    map[string]*pool
 	matcher  *lbmodel.GatewayMatcher
 	routes   map[*lbmodel.Listener][]*route
+	sources  map[*lbmodel.Listener]sources
 	ports    map[portKey]*port
 }
 
@@ -35,6 +36,7 @@ type port struct {
 	protocol lbmodel.Protocol // of the first listener
 	tls      *frontend        // HTTPS and TLS
 	forward  *forward         // TCP and UDP
+	sources  []sources        // of each listener
 	noRule   *tally[int]      // answers without a rule
 }
 
@@ -42,7 +44,7 @@ type port struct {
 // are errors, and the rest is served without them.
 func (d *DataPlane) compile(in Gateway) (*gateway, error) {
 	g := &gateway{plane: d, owner: in.Model.Owner, keys: in.Keys, trust: map[string]*trust{}, pools: map[string]*pool{},
-		routes: map[*lbmodel.Listener][]*route{}, ports: map[portKey]*port{}}
+		routes: map[*lbmodel.Listener][]*route{}, sources: map[*lbmodel.Listener]sources{}, ports: map[portKey]*port{}}
 	var broken errorList
 	broken.add(g.readSettings(in.Model.Settings))
 	for _, t := range in.Model.Trust {
@@ -86,6 +88,8 @@ func (g *gateway) compileListeners(listeners []lbmodel.Listener) error {
 		key := portKey{l.Port, l.Protocol == lbmodel.ProtocolUDP}
 		grouped[key] = append(grouped[key], l)
 		g.routes[l] = g.compileRoutes(l)
+		g.sources[l], err = compileSources(l)
+		broken.add(err)
 	}
 	for key, group := range grouped {
 		p, err := g.compilePort(key, group)
@@ -98,6 +102,9 @@ func (g *gateway) compileListeners(listeners []lbmodel.Listener) error {
 func (g *gateway) compilePort(key portKey, group []*lbmodel.Listener) (*port, error) {
 	first := group[0]
 	p := &port{gateway: g, number: key.number, protocol: first.Protocol, noRule: g.plane.tallies.requests(g.owner, "", "")}
+	for _, l := range group {
+		p.sources = append(p.sources, g.sources[l])
+	}
 	switch first.Protocol {
 	case lbmodel.ProtocolHTTPS, lbmodel.ProtocolTLS:
 		var err error

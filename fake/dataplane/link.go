@@ -108,6 +108,13 @@ func (l *link) worked() {
 	}
 }
 
+// proven says whether the endpoint is known to answer: it is available, and its
+// active check, if it has one, has passed.
+func (l *link) proven() bool {
+	v := l.checked.Load()
+	return l.available() && (v == nil || v.health() == lbmodel.HealthHealthy)
+}
+
 // available says whether new traffic should go there.
 func (l *link) available() bool {
 	if v := l.checked.Load(); v != nil && v.health() == lbmodel.HealthUnhealthy {

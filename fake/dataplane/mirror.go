@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/netip"
 
 	"gatehouse.dev/lbmodel"
 )
@@ -57,7 +58,7 @@ func (x *exchange) copyTo(m mirror, out *http.Request) {
 
 // mirror sends one copy in the background, unless too many are under way.
 func (d *DataPlane) mirror(p *pool, r *http.Request, body []byte) {
-	l := p.pick(nil)
+	l := p.pick(netip.Addr{}, nil)
 	if l == nil {
 		d.tallies.fail(DroppedMirror)
 		return

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"gatehouse.dev/lbmodel"
 )
@@ -27,6 +28,7 @@ type pool struct {
 	ref         PoolRef
 	protocol    lbmodel.PoolProtocol
 	links       []*link
+	families    map[lbmodel.IPFamily][]*link // only of a pool with endpoints of both
 	turn        atomic.Uint32
 	broken      error // the pool must not be used: what its TLS asks for cannot be had
 	persistence *lbmodel.Persistence
@@ -58,7 +60,33 @@ func (g *gateway) compilePool(model lbmodel.Pool) (*pool, error) {
 			p.links = append(p.links, l)
 		}
 	}
+	p.families = byFamily(p.links)
 	return p, refused.join()
+}
+
+// byFamily sorts links by the family of their address when there are both.
+// Endpoints by name are of either.
+func byFamily(links []*link) map[lbmodel.IPFamily][]*link {
+	out := map[lbmodel.IPFamily][]*link{}
+	for _, l := range links {
+		for _, family := range []lbmodel.IPFamily{lbmodel.IPv4, lbmodel.IPv6} {
+			if a := l.dial.address; !a.IsValid() || lbmodel.FamilyOf(a) == family {
+				out[family] = append(out[family], l)
+			}
+		}
+	}
+	if len(out) < 2 {
+		return nil
+	}
+	return out
+}
+
+// near are the links of the family that a client came by, if there are any.
+func (p *pool) near(client netip.Addr) []*link {
+	if p.families == nil || !client.IsValid() {
+		return p.links
+	}
+	return p.families[lbmodel.FamilyOf(client)]
 }
 
 // usable are the endpoints that take new traffic: the ready ones, or, when there
@@ -96,26 +124,31 @@ func (g *gateway) link(model lbmodel.Pool, e lbmodel.Endpoint, secure *backendTL
 }
 
 // pick takes the endpoints in turn, and of two neighbours the one with less
-// under way. Endpoints that fail are left out while there are others, and those
-// already tried for a request always.
-func (p *pool) pick(tried []*link) *link {
-	n := len(p.links)
-	if n == 0 {
+// under way. Endpoints that fail, and those that have still to pass their first
+// check, are left out while there are others, and those already tried for a
+// request always.
+func (p *pool) pick(client netip.Addr, tried []*link) *link {
+	links := p.near(client)
+	if len(links) == 0 {
 		return nil
 	}
-	turn := int(p.turn.Add(1)-1) % n
-	if l := p.scan(turn, tried, (*link).available); l != nil {
-		return l
+	turn := int(p.turn.Add(1)-1) % len(links)
+	for _, eligible := range []func(*link) bool{(*link).proven, (*link).available, anyLink} {
+		if l := scan(links, turn, tried, eligible); l != nil {
+			return l
+		}
 	}
-	return p.scan(turn, tried, func(*link) bool { return true })
+	return nil
 }
+
+func anyLink(*link) bool { return true }
 
 // scan finds the first eligible link from turn on, and compares it with its
 // neighbour.
-func (p *pool) scan(turn int, tried []*link, eligible func(*link) bool) *link {
+func scan(links []*link, turn int, tried []*link, eligible func(*link) bool) *link {
 	var first *link
-	for i := range p.links {
-		l := p.links[(turn+i)%len(p.links)]
+	for i := range links {
+		l := links[(turn+i)%len(links)]
 		if slices.Contains(tried, l) || !eligible(l) {
 			continue
 		}
@@ -134,22 +167,52 @@ func (p *pool) scan(turn int, tried []*link, eligible func(*link) bool) *link {
 // sourceSeed makes the choice by client address stable while the process lives.
 var sourceSeed = maphash.MakeSeed()
 
-// bySource is the same available link for the same client, whatever else changes
-// (rendezvous hashing).
+// bySource is the same link for the same client, whatever else changes: the one
+// that the client had within the persistence's time, or else the one that its
+// address leads to (rendezvous hashing).
 func (p *pool) bySource(client netip.Addr, tried []*link) *link {
+	links := p.near(client)
+	key := stickKey{p.ref, client}
+	idle := p.stickTime()
+	if token, ok := p.plane.sticks.get(key, idle); ok {
+		for _, l := range links {
+			if l.token == token && l.available() && !slices.Contains(tried, l) {
+				return l
+			}
+		}
+	}
+	best := closest(links, client, tried, (*link).proven)
+	if best == nil {
+		best = closest(links, client, tried, (*link).available)
+	}
+	if best == nil {
+		return p.pick(client, tried)
+	}
+	if idle > 0 {
+		p.plane.sticks.put(key, best.token, idle)
+	}
+	return best
+}
+
+// stickTime is how long a client that is silent keeps its endpoint; 0 is no time.
+func (p *pool) stickTime() time.Duration {
+	if p.persistence == nil || p.persistence.Kind != lbmodel.PersistSource {
+		return 0
+	}
+	return time.Duration(p.persistence.IdleTimeout)
+}
+
+func closest(links []*link, client netip.Addr, tried []*link, eligible func(*link) bool) *link {
 	var best *link
 	var most uint64
-	for _, l := range p.links {
-		if slices.Contains(tried, l) || !l.available() {
+	for _, l := range links {
+		if slices.Contains(tried, l) || !eligible(l) {
 			continue
 		}
 		score := maphash.Comparable(sourceSeed, [2]string{l.token, client.String()})
 		if best == nil || score > most {
 			best, most = l, score
 		}
-	}
-	if best == nil {
-		return p.pick(tried)
 	}
 	return best
 }
@@ -180,7 +243,7 @@ func (p *pool) choose(client netip.Addr, tried []*link) *link {
 	if p.persistence != nil && p.persistence.Kind == lbmodel.PersistSource {
 		return p.bySource(client, tried)
 	}
-	return p.pick(tried)
+	return p.pick(client, tried)
 }
 
 func (p *pool) dialLink(ctx context.Context, l *link) (net.Conn, error) {

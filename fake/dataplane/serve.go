@@ -40,6 +40,9 @@ func (x *exchange) serve() {
 	found := x.port.gateway.matcher.Match(&x.request)
 	x.prefix = found.Prefix
 	switch {
+	case !x.port.gateway.serves(found.Listener, clientOf(x.in)):
+		x.socket.plane.tallies.fail(FailedSource)
+		x.answer(http.StatusForbidden, "this listener does not serve the client's address")
 	case found.Refused != "":
 		x.answer(http.StatusBadRequest, found.Refused)
 	case found.Rule == nil:
@@ -210,6 +213,8 @@ func grpcStatus(status int) string {
 		return "4"
 	case http.StatusBadRequest, http.StatusMisdirectedRequest, http.StatusMethodNotAllowed:
 		return "13"
+	case http.StatusForbidden:
+		return "7"
 	case http.StatusRequestEntityTooLarge:
 		return "8"
 	default:

@@ -130,6 +130,9 @@ func (s *tcpSocket) accept() {
 func (s *tcpSocket) dispatch(conn *counted) {
 	p := s.port.Load()
 	switch {
+	case !p.admits(clientAddr(conn.RemoteAddr())):
+		s.plane.tallies.fail(FailedSource)
+		_ = conn.Close()
 	case p.protocol == lbmodel.ProtocolHTTP:
 		s.requests.give(conn)
 	case p.tls != nil && p.tls.onlyHTTPS:

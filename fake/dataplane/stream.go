@@ -34,12 +34,25 @@ func (s *tcpSocket) serveTLS(conn net.Conn, p *port) {
 		return
 	}
 	found := p.session(name)
-	if found == nil || !found.passes() {
+	if found != nil && !found.passes() {
 		s.endTLS(again, p)
 		return
 	}
 	defer conn.Close()
-	s.forward(again, found.route(name))
+	if found == nil { // not ours to end: a passed-through port says nothing in TLS
+		s.plane.tallies.fail(FailedHandshake)
+		return
+	}
+	s.forwardSession(again, p, found, name)
+}
+
+// forwardSession forwards a TLS listener's session, if it serves the client.
+func (s *tcpSocket) forwardSession(conn net.Conn, p *port, found *tlsSession, name string) {
+	if !p.gateway.serves(found.listener, clientAddr(conn.RemoteAddr())) {
+		s.plane.tallies.fail(FailedSource)
+		return
+	}
+	s.forward(conn, found.route(name))
 }
 
 // endTLS does the handshake. HTTPS sessions are then the HTTP server's.
@@ -60,7 +73,7 @@ func (s *tcpSocket) endTLS(conn net.Conn, p *port) {
 	}
 	defer func() { _ = session.Close() }()
 	if found != nil {
-		s.forward(session, found.route(name))
+		s.forwardSession(session, p, found, name)
 	}
 }
 

@@ -57,6 +57,7 @@ const (
 	FailedForbidden    Failure = "ForbiddenEndpoint"  // an address that must not be dialled
 	FailedHandshake    Failure = "ClientHandshake"    // a client's TLS handshake
 	FailedMisdirected  Failure = "Misdirected"        // Host and SNI of different listeners
+	FailedSource       Failure = "SourceRange"        // a client outside of the listener's source ranges
 	FailedConnections  Failure = "TooManyConnections" // a socket's limit
 	FailedFlows        Failure = "TooManyFlows"       // a socket's limit, UDP
 	DroppedMirror      Failure = "MirrorDropped"      // too many copies, or a body too large to copy

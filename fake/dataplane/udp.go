@@ -28,10 +28,18 @@ type udpSocket struct {
 
 // flow is one client's way to an endpoint.
 type flow struct {
-	conn *net.UDPConn
 	link *link
-	last atomic.Int64 // Unix nanoseconds of the last datagram either way
+	sent *atomic.Uint64 // counts flows that found their way
+	last atomic.Int64   // Unix nanoseconds of the last datagram either way
+	end  func()         // ends it, also while it is looking for its way
+
+	// Guarded by udpSocket.mu:
+	conn    *net.UDPConn // nil until the endpoint's name is resolved
+	waiting [][]byte     // what came until then
 }
+
+// maxWaiting is how many datagrams wait for a flow's way; UDP may lose the others.
+const maxWaiting = 8
 
 func (d *DataPlane) newUDPSocket(conn *net.UDPConn, p *port) *udpSocket {
 	s := &udpSocket{plane: d, conn: conn, addr: addrPortOf(conn.LocalAddr()), flows: map[netip.AddrPort]*flow{}, open: map[*flow]bool{}}
@@ -60,20 +68,33 @@ func (s *udpSocket) receive() {
 		if err != nil {
 			continue // an ICMP error of an earlier answer
 		}
-		if f := s.flow(client); f != nil {
-			f.last.Store(time.Now().UnixNano())
-			_, _ = f.conn.Write(buffer[:n]) // lost datagrams are UDP's own business
+		if !s.port.Load().admits(client.Addr().Unmap()) {
+			s.plane.tallies.fail(FailedSource)
+			continue
 		}
+		s.forward(client, buffer[:n])
+	}
+}
+
+// forward sends a datagram on. It never waits: other clients' are behind it.
+func (s *udpSocket) forward(client netip.AddrPort, datagram []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch f := s.flow(client); {
+	case f == nil:
+	case f.conn != nil:
+		f.last.Store(time.Now().UnixNano())
+		_, _ = f.conn.Write(datagram) // lost datagrams are UDP's own business
+	case len(f.waiting) < maxWaiting:
+		f.waiting = append(f.waiting, slices.Clone(datagram))
 	}
 }
 
 // flow is the client's flow, or a new one when it has none or its endpoint takes
-// no traffic any more.
+// no traffic any more while another does.
 func (s *udpSocket) flow(client netip.AddrPort) *flow {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	p := s.port.Load()
-	if f, ok := s.flows[client]; ok && p.forward.has(f.link) {
+	if f, ok := s.flows[client]; ok && p.forward.has(f.link) && (f.link.available() || !p.forward.available()) {
 		return f
 	}
 	if len(s.open) >= s.plane.config.Limits.Flows {
@@ -85,8 +106,15 @@ func (s *udpSocket) flow(client netip.AddrPort) *flow {
 		s.plane.tallies.fail(FailedStream)
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.plane.config.Limits.ConnectTime)
+	f.end = cancel
 	s.flows[client], s.open[f] = f, true
-	s.readers.Go(func() { s.answer(f, client) })
+	s.readers.Go(func() {
+		defer s.close(f, client)
+		if conn := s.connect(ctx, f); conn != nil {
+			s.answer(f, conn, client)
+		}
+	})
 	return f
 }
 
@@ -100,37 +128,61 @@ func (f *forward) has(l *link) bool {
 	})
 }
 
+// available says whether any endpoint takes new traffic.
+func (f *forward) available() bool {
+	return slices.ContainsFunc(f.backends, func(b *backend) bool {
+		return b.pool != nil && slices.ContainsFunc(b.pool.links, (*link).available)
+	})
+}
+
 func (s *udpSocket) newFlow(b *backend, client netip.AddrPort) *flow {
 	if b == nil || b.pool == nil || b.pool.broken != nil {
 		return nil
 	}
-	l := b.pool.choose(client.Addr(), nil)
+	l := b.pool.choose(client.Addr().Unmap(), nil)
 	if l == nil || l.dial.tls != nil { // there is no DTLS: never plain text instead
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.plane.config.Limits.ConnectTime)
-	defer cancel()
-	conn, err := l.dial.connect(ctx, "udp")
+	l.begin()
+	return &flow{link: l, sent: b.streams}
+}
+
+// connect finds the way to a flow's endpoint, and sends what waits for it.
+func (s *udpSocket) connect(ctx context.Context, f *flow) *net.UDPConn {
+	found, err := f.link.dial.connect(ctx, "udp")
 	if err != nil {
-		l.failed()
-		s.plane.complain(l, err)
+		if !errors.Is(ctx.Err(), context.Canceled) {
+			f.link.failed()
+			s.plane.complain(f.link, err)
+			s.plane.tallies.fail(FailedStream)
+		}
 		return nil
 	}
-	s.plane.relent(l)
-	l.begin()
-	b.streams.Add(1)
-	return &flow{conn: conn.(*net.UDPConn), link: l}
+	s.plane.relent(f.link)
+	f.sent.Add(1)
+	conn := found.(*net.UDPConn)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ctx.Err() != nil { // ended meanwhile
+		_ = conn.Close()
+		return nil
+	}
+	f.conn = conn
+	for _, datagram := range f.waiting {
+		_, _ = conn.Write(datagram)
+	}
+	f.waiting = nil
+	return conn
 }
 
 // answer returns the endpoint's datagrams until the flow is quiet both ways.
-func (s *udpSocket) answer(f *flow, client netip.AddrPort) {
-	defer s.close(f, client)
+func (s *udpSocket) answer(f *flow, conn *net.UDPConn, client netip.AddrPort) {
 	buffer := make([]byte, maxDatagram)
 	idle := s.plane.config.Limits.FlowIdle
 	f.last.Store(time.Now().UnixNano())
 	for {
-		_ = f.conn.SetReadDeadline(time.Unix(0, f.last.Load()).Add(idle))
-		n, err := f.conn.Read(buffer)
+		_ = conn.SetReadDeadline(time.Unix(0, f.last.Load()).Add(idle))
+		n, err := conn.Read(buffer)
 		switch {
 		case err == nil:
 			f.last.Store(time.Now().UnixNano())
@@ -142,16 +194,24 @@ func (s *udpSocket) answer(f *flow, client netip.AddrPort) {
 	}
 }
 
+// halt ends a flow; udpSocket.mu is held.
+func (f *flow) halt() {
+	f.end()
+	if f.conn != nil {
+		_ = f.conn.Close()
+	}
+}
+
 func isTimeout(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 func (s *udpSocket) close(f *flow, client netip.AddrPort) {
-	_ = f.conn.Close()
 	f.link.end()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	f.halt()
 	delete(s.open, f)
 	if s.flows[client] == f {
 		delete(s.flows, client)
@@ -169,7 +229,7 @@ func (s *udpSocket) drain(ctx context.Context) {
 	s.loop.Wait()
 	s.mu.Lock()
 	for f := range s.open {
-		_ = f.conn.Close()
+		f.halt()
 	}
 	s.mu.Unlock()
 	s.readers.Wait()

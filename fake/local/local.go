@@ -97,6 +97,9 @@ func (l *Local) Serve(ctx context.Context) error {
 	return nil
 }
 
+// programAgain is how long to wait before what could not be served is tried again.
+const programAgain = 500 * time.Millisecond
+
 // run programs the data plane whenever the cloud holds something new. Changes
 // that come while it is being programmed are served together, and what cannot be
 // served is told when it is something else than before.
@@ -112,10 +115,15 @@ func (l *Local) run(ctx context.Context) {
 			l.config.Log.Warn("not everything can be served", "err", now)
 		}
 		told = now
+		var again <-chan time.Time
+		if now != "" { // a port may be free later: of UDP, once its last answers are sent
+			again = time.After(programAgain)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-next:
+		case <-again:
 		}
 	}
 }

@@ -12,7 +12,8 @@ type Settings struct {
 	// +kubebuilder:default=local
 	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9-]{0,30}$`
 	Location string `json:"location,omitempty"`
-	// AddressPool are the prefixes that gateway addresses are taken from. Unset is
+	// AddressPool are the prefixes that gateway addresses are taken from, of either
+	// IP family: with an IPv6 one, gateways can have IPv6 addresses. Unset is
 	// 127.71.0.0/16, which needs no set-up on Linux.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8

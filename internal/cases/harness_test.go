@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/types"
 
 	"gatehouse.dev/fake/cloud"
 	"gatehouse.dev/fake/local"
@@ -39,12 +40,14 @@ type harness struct {
 	a, b, c *backend
 	hosts   int // backends at addresses of the site
 
-	stack   *standalone.Stack // nil before the first apply
-	local   local.Config
-	again   []translate.Key // gateways with something left to do
-	marked  int             // calls made before the last mark
-	last    standalone.Passed
-	refused string // what problems of the files must hold; "" is that there are none
+	stack  *standalone.Stack // nil before the first apply
+	local  local.Config
+	again  []translate.Key // gateways with something left to do
+	marked int             // calls made before the last mark
+	last   standalone.Passed
+	// serviceDefault is whose Services without a class are.
+	serviceDefault string
+	refused        string // what problems of the files must hold; "" is that there are none
 }
 
 // begin makes the common fixture of the cases, with the case's own documents.
@@ -177,7 +180,10 @@ func (h *harness) reload() []translate.Key {
 func (h *harness) open() {
 	h.Helper()
 	var err error
-	h.stack, err = standalone.Open(h.Context(), standalone.Config{Dir: h.dir, Cluster: "cases", Schemas: schemas, Local: h.local})
+	h.stack, err = standalone.Open(h.Context(), standalone.Config{
+		Dir: h.dir, Cluster: "cases", Schemas: schemas, Local: h.local, ServiceDefault: h.serviceDefault,
+		ServiceParameters: map[string]types.NamespacedName{"fake": {Namespace: "apps", Name: "cases"}},
+	})
 	if err != nil {
 		h.Fatal(err)
 	}

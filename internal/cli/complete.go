@@ -28,9 +28,13 @@ func (a *app) gatewayNames(s source) []string {
 	if err != nil {
 		return nil
 	}
+	options, err := a.translateOptions(s)
+	if err != nil {
+		return nil
+	}
 	var out []string
-	for _, key := range translate.New(loaded.Snapshot, a.translateOptions()).Gateways() {
-		out = append(out, key.Namespace+"/"+key.Name)
+	for _, key := range translate.New(loaded.Snapshot, options).Gateways() {
+		out = append(out, keyName(key))
 	}
 	return out
 }
@@ -48,7 +52,7 @@ func (a *app) appliedNames(named []string) []string {
 	}
 	var out []string
 	for _, g := range record.Gateways {
-		if name := g.Owner.Namespace + "/" + g.Owner.Name; !slices.Contains(named, name) {
+		if name := ownerName(g.Owner); !slices.Contains(named, name) {
 			out = append(out, name)
 		}
 	}

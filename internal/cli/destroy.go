@@ -26,7 +26,7 @@ type destroyRequest struct {
 func (a *app) destroy() *cobra.Command {
 	r := destroyRequest{format: readable()}
 	cmd := &cobra.Command{
-		Use:   "destroy -f FILE|DIR|- | [Gateway/]NAMESPACE/NAME …",
+		Use:   "destroy -f FILE|DIR|- | [Gateway/]NAMESPACE/NAME … | Service/NAMESPACE/NAME …",
 		Short: "Remove gateways and all that is theirs",
 		Long: `Removes the load balancers of the gateways in the files, or of those that are named.
 What other gateways share stays. It asks first; where nobody can be asked, it needs
@@ -115,7 +115,11 @@ func (a *app) doomed(ctx context.Context, e *engine, r destroyRequest) ([]doomed
 	if len(protected) > 0 {
 		return nil, fmt.Errorf("nothing was done: %s has a deletion policy that forbids it; apply it with deletion: Delete first", strings.Join(protected, ", "))
 	}
-	e.loop = reconcile.New(translate.New(translate.Snapshot{Cluster: a.flags.cluster}, a.translateOptions()), e.accounts)
+	options, err := a.translateOptions(r.source)
+	if err != nil {
+		return nil, err
+	}
+	e.loop = reconcile.New(translate.New(translate.Snapshot{Cluster: a.flags.cluster}, options), e.accounts)
 	live, err := e.loop.Strangers(ctx)
 	if err != nil {
 		return nil, err
@@ -124,10 +128,10 @@ func (a *app) doomed(ctx context.Context, e *engine, r destroyRequest) ([]doomed
 	for _, name := range names {
 		found := ownersNamed(live, name)
 		if len(found) == 0 && len(r.names) > 0 {
-			return nil, fmt.Errorf("nothing was done: there is no Gateway %s in cluster %s; gatehouse get --live lists those there are", name, a.flags.cluster)
+			return nil, fmt.Errorf("nothing was done: there is no %s in cluster %s; gatehouse get --live lists those there are", fullName(name), a.flags.cluster)
 		}
 		if len(found) == 0 {
-			a.err.Printf("%s Gateway %s has nothing in cluster %s.\n", a.err.Paint(term.Yellow, "!"), name, a.flags.cluster)
+			a.err.Printf("%s %s has nothing in cluster %s.\n", a.err.Paint(term.Yellow, "!"), fullName(name), a.flags.cluster)
 		}
 		out = append(out, found...)
 	}
@@ -140,7 +144,7 @@ func ownersNamed(live map[string][]lbmodel.Owner, name string) []doomed {
 	var out []doomed
 	for _, provider := range slices.Sorted(maps.Keys(live)) {
 		for _, owner := range live[provider] {
-			if owner.Namespace+"/"+owner.Name == name {
+			if ownerName(owner) == name {
 				out = append(out, doomed{provider, owner})
 			}
 		}
@@ -154,8 +158,8 @@ func (a *app) namesToDestroy(ctx context.Context, r destroyRequest) (names, prot
 	if len(r.paths) == 0 {
 		for _, name := range r.names {
 			name = strings.TrimPrefix(name, "Gateway/")
-			if strings.Count(name, "/") != 1 {
-				return nil, nil, usagef("%q: want namespace/name", name)
+			if !isName(name) {
+				return nil, nil, usagef("%q: want namespace/name, or Service/namespace/name", name)
 			}
 			names = append(names, name)
 		}
@@ -166,7 +170,7 @@ func (a *app) namesToDestroy(ctx context.Context, r destroyRequest) (names, prot
 		err = errors.New("nothing was done: what could not be read (listed above) may protect a gateway; repair it, or name the gateways as namespace/name")
 	}
 	for _, g := range read.gateways {
-		name := g.Key.Namespace + "/" + g.Key.Name
+		name := keyName(g.Key)
 		names = append(names, name)
 		if slices.Contains([]lbmodel.Deletion{lbmodel.DeletionRetain, lbmodel.DeletionProtect}, g.Result.Gateway.Deletion) {
 			protected = append(protected, name)

@@ -84,7 +84,7 @@ func (e *engine) close() error {
 // serves says whether the loop has a gateway of an owner's name.
 func (e *engine) serves(owner lbmodel.Owner) bool {
 	return slices.ContainsFunc(e.loop.Gateways(), func(g reconcile.Gateway) bool {
-		return g.Key.Namespace == owner.Namespace && g.Key.Name == owner.Name
+		return keyName(g.Key) == ownerName(owner)
 	})
 }
 

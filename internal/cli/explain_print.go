@@ -108,6 +108,8 @@ func endpointFrom(e lbmodel.Endpoint) string {
 	parts := []string{}
 	if e.Pod.Name != "" {
 		parts = append(parts, e.Pod.String())
+	} else if e.Node != "" {
+		parts = append(parts, "Node/"+e.Node)
 	}
 	if state := words.State(e); state != "" {
 		parts = append(parts, "("+state+")")

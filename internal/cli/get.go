@@ -150,7 +150,7 @@ func (a *app) printGateways(r record) {
 		if !g.Settled {
 			state = term.Cell{Text: "unfinished", Paint: term.Red}
 		}
-		t.Cells(term.Cell{Text: g.Owner.Namespace + "/" + g.Owner.Name, Paint: term.Bold}, term.Cell{Text: g.Provider},
+		t.Cells(term.Cell{Text: ownerName(g.Owner), Paint: term.Bold}, term.Cell{Text: g.Provider},
 			term.Cell{Text: strings.Join(addresses, ",")}, term.Cell{Text: strconv.Itoa(g.Listeners)},
 			term.Cell{Text: strconv.Itoa(g.Rules)}, problems, state)
 	}
@@ -162,7 +162,7 @@ func (a *app) printResources(r record) {
 	for _, x := range r.Resources {
 		owner := "-"
 		if x.Owner.Name != "" {
-			owner = x.Owner.Namespace + "/" + x.Owner.Name
+			owner = ownerName(x.Owner)
 		}
 		t.Cells(term.Cell{Text: x.ID.String(), Paint: term.Bold}, term.Cell{Text: string(x.Handle), Paint: term.Dim},
 			term.Cell{Text: strings.ToLower(x.Hold)}, term.Cell{Text: owner})

@@ -169,8 +169,8 @@ func (a *app) commands(root *cobra.Command) {
 			root.AddCommand(c)
 		}
 	}
-	add("look", a.translate(), a.explain(), a.graph(), a.plan(), a.get())
-	add("change", a.apply(), a.destroy(), a.up())
+	add("look", a.translate(), a.explain(), a.graph(), a.plan(), a.get(), a.plans(), a.audit())
+	add("change", a.apply(), a.destroy(), a.up(), a.approve())
 	add("", a.version(), a.docs())
 	for _, extra := range a.config.Extra {
 		add("", extra(a.env))

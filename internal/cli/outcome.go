@@ -160,7 +160,7 @@ func (a *app) printAddresses(e *engine, c conclusion) {
 		for _, address := range addresses {
 			values = append(values, address.Value)
 		}
-		t.Cells(term.Cell{Text: g.Key.Namespace + "/" + g.Key.Name, Paint: term.Bold}, term.Cell{Text: strings.Join(values, ", ")}, term.Cell{Text: e.portsNow(g), Paint: term.Dim})
+		t.Cells(term.Cell{Text: keyName(g.Key), Paint: term.Bold}, term.Cell{Text: strings.Join(values, ", ")}, term.Cell{Text: e.portsNow(g), Paint: term.Dim})
 	}
 	if !t.Empty() {
 		a.out.Println()

@@ -71,6 +71,11 @@ func writeData(w io.Writer, as string, v any) error {
 	return err
 }
 
+// encodeLine is a value as JSON in one line.
+func encodeLine(v any) ([]byte, error) {
+	return json.Marshal(v, json.Deterministic(true), jsontext.EscapeForHTML(false))
+}
+
 // yamlOf rewrites JSON, which is YAML in its flow style, in the block style. The
 // order of fields stays.
 func yamlOf(text []byte) ([]byte, error) {

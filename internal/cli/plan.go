@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"gatehouse.dev/api/v1alpha1"
@@ -134,7 +135,11 @@ func pruning(asked bool) prune { return map[bool]prune{true: remove}[asked] }
 
 // prepare makes the plan for the chosen gateways, and for those to be pruned.
 func (a *app) prepare(ctx context.Context, e *engine, loaded *manifest.Loaded, r request) ([]translate.Key, reconcile.Pass, error) {
-	e.take(loaded, a.translateOptions())
+	options, err := a.translateOptions(r.source)
+	if err != nil {
+		return nil, reconcile.Pass{}, err
+	}
+	e.take(loaded, options)
 	keys, err := a.chosen(e.loop.Index(), loaded.Snapshot, r.gateways)
 	if err != nil && r.prune != ignore && len(e.loop.Index().Gateways()) == 0 {
 		err = fmt.Errorf("%w; --prune would remove everything of cluster %s: use destroy for that", err, a.flags.cluster)
@@ -182,9 +187,14 @@ func (a *app) pruneStrangers(ctx context.Context, e *engine, loaded *manifest.Lo
 	return nil
 }
 
-// holds says whether the files hold a Gateway of an owner's name, whatever its
-// class.
+// holds says whether the files hold a Gateway, or a Service of type LoadBalancer,
+// of an owner's name, whatever its class.
 func holds(s translate.Snapshot, owner lbmodel.Owner) bool {
+	if owner.Kind == translate.KindService {
+		return slices.ContainsFunc(s.Services, func(svc *corev1.Service) bool {
+			return svc.Namespace == owner.Namespace && svc.Name == owner.Name && svc.Spec.Type == corev1.ServiceTypeLoadBalancer
+		})
+	}
 	return slices.ContainsFunc(s.Gateways, func(g *gwv1.Gateway) bool {
 		return g.Namespace == owner.Namespace && g.Name == owner.Name
 	})
@@ -238,7 +248,7 @@ func leftAlone(all []reconcile.Gateway) []string {
 	var out []string
 	for _, g := range all {
 		if !g.Planned() {
-			out = append(out, g.Key.Namespace+"/"+g.Key.Name)
+			out = append(out, keyName(g.Key))
 		}
 	}
 	return out

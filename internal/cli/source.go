@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,6 +28,9 @@ type source struct {
 	namespace string
 	strict    bool
 	gateways  []string
+
+	serviceDefault    string   // provider
+	serviceParameters []string // provider=namespace/name
 }
 
 func (s *source) addTo(cmd *cobra.Command) {
@@ -34,11 +38,13 @@ func (s *source) addTo(cmd *cobra.Command) {
 	f.StringArrayVarP(&s.paths, "filename", "f", nil, "file or folder of manifests, or - for standard input; may be repeated")
 	f.StringVarP(&s.namespace, "namespace", "n", "default", "namespace of objects that name none")
 	f.BoolVar(&s.strict, "strict", false, "refuse everything if one document is bad")
+	f.StringVar(&s.serviceDefault, "service-default", "", "provider of Services of type LoadBalancer that name no loadBalancerClass")
+	f.StringArrayVar(&s.serviceParameters, "service-parameters", nil, "GatewayParameters of a provider's Services, as PROVIDER=NAMESPACE/NAME; may be repeated")
 }
 
 // onlyGateways lets a command look at some gateways only.
 func (a *app) onlyGateways(cmd *cobra.Command, s *source) {
-	cmd.Flags().StringArrayVarP(&s.gateways, "gateway", "g", nil, "only this gateway, as namespace/name; may be repeated")
+	cmd.Flags().StringArrayVarP(&s.gateways, "gateway", "g", nil, "only this Gateway, as namespace/name, or this Service, as Service/namespace/name; may be repeated")
 	complete(cmd, "gateway", func([]string) []string { return a.gatewayNames(*s) })
 }
 
@@ -109,8 +115,16 @@ func (a *app) printProblem(mark string, paint term.Paint, p manifest.Problem) {
 }
 
 // translateOptions say which classes are ours and what their providers can do.
-func (a *app) translateOptions() translate.Options {
-	o := translate.Options{Controllers: map[string]string{}}
+func (a *app) translateOptions(s source) (o translate.Options, err error) {
+	o = translate.Options{Controllers: map[string]string{}, ServiceDefault: s.serviceDefault}
+	if o.ServiceParameters, err = serviceParameters(s.serviceParameters); err != nil {
+		return o, err
+	}
+	for _, name := range append(slices.Collect(maps.Keys(o.ServiceParameters)), s.serviceDefault) {
+		if _, ok := a.provider(name); !ok && name != "" {
+			return o, usagef("there is no provider %q", name)
+		}
+	}
 	for _, p := range a.config.Providers {
 		o.Controllers[controllerPrefix+p.Name] = p.Name
 	}
@@ -124,7 +138,7 @@ func (a *app) translateOptions() translate.Options {
 		p, ok := a.provider(provider)
 		return ok && p.AllowLoopback != nil && p.AllowLoopback(settings)
 	}
-	return o
+	return o, nil
 }
 
 func (a *app) provider(name string) (Provider, bool) {
@@ -148,7 +162,11 @@ func (a *app) read(ctx context.Context, s source) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	x := translate.New(loaded.Snapshot, a.translateOptions())
+	options, err := a.translateOptions(s)
+	if err != nil {
+		return reading{}, err
+	}
+	x := translate.New(loaded.Snapshot, options)
 	keys, err := a.chosen(x, loaded.Snapshot, s.gateways)
 	if err != nil {
 		return reading{}, err
@@ -174,7 +192,7 @@ func (a *app) chosen(x *translate.Index, s translate.Snapshot, names []string) (
 	}
 	var out []translate.Key
 	for _, name := range names {
-		i := slices.IndexFunc(all, func(k translate.Key) bool { return k.Namespace+"/"+k.Name == name || k.Name == name })
+		i := slices.IndexFunc(all, func(k translate.Key) bool { return keyName(k) == name || k.Name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("no gateway %s of ours in the files; there is %s", name, joinKeys(all))
 		}
@@ -186,7 +204,7 @@ func (a *app) chosen(x *translate.Index, s translate.Snapshot, names []string) (
 func joinKeys(keys []translate.Key) string {
 	var names []string
 	for _, k := range keys {
-		names = append(names, k.Namespace+"/"+k.Name)
+		names = append(names, keyName(k))
 	}
 	return strings.Join(names, ", ")
 }
@@ -199,7 +217,7 @@ func (a *app) noGateway(s translate.Snapshot) error {
 	}
 	switch {
 	case len(s.Gateways) == 0:
-		return errors.New("the files hold no Gateway: name those that do with -f")
+		return fmt.Errorf("the files hold no Gateway, and no Service of type LoadBalancer with loadBalancerClass %s: name those that do with -f", strings.Join(ours, " or "))
 	case len(s.GatewayClasses) == 0:
 		return fmt.Errorf("the files hold no GatewayClass, so no Gateway is known to be ours: add one with controllerName %s", strings.Join(ours, " or "))
 	default:

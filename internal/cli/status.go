@@ -65,7 +65,7 @@ func (r *record) noteStatuses(now []objectStatus) {
 		return func(b objectStatus) bool { return a.id() == b.id() }
 	}
 	r.Statuses = slices.DeleteFunc(r.Statuses, func(old objectStatus) bool {
-		return slices.ContainsFunc(now, same(old)) || old.Kind == translate.KindGateway && !r.has(old.Metadata)
+		return slices.ContainsFunc(now, same(old)) || !r.has(old)
 	})
 	r.Statuses = append(r.Statuses, now...)
 	slices.SortFunc(r.Statuses, func(a, b objectStatus) int {
@@ -73,9 +73,14 @@ func (r *record) noteStatuses(now []objectStatus) {
 	})
 }
 
-func (r *record) has(name objectName) bool {
+// has says whether a status is of something that is there: of what has a load
+// balancer, the record knows.
+func (r *record) has(s objectStatus) bool {
+	if s.Kind != translate.KindGateway && s.Kind != translate.KindService {
+		return true
+	}
 	return slices.ContainsFunc(r.Gateways, func(g recordedGateway) bool {
-		return g.Owner.Namespace == name.Namespace && g.Owner.Name == name.Name
+		return ownerName(g.Owner) == nameOf(s.Kind, s.Metadata.Namespace, s.Metadata.Name)
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 // printModel writes a gateway as tables: what it listens on, who answers, and
 // where that leads.
 func printModel(s term.Screen, provider string, gw lbmodel.Gateway) {
-	s.Printf("%s  %s\n\n", s.Paint(term.Title, "Gateway "+gw.Owner.Namespace+"/"+gw.Owner.Name), s.Paint(term.Dim, "provider "+provider))
+	s.Printf("%s  %s\n\n", s.Paint(term.Title, title(gw.Owner)), s.Paint(term.Dim, "provider "+provider))
 	for _, l := range gw.Listeners {
 		printListener(s, l)
 	}

@@ -132,7 +132,11 @@ func (a *app) serve(ctx context.Context, e *engine, r upRequest) (err error) {
 	if restless(loaded) {
 		s.recheck = time.After(patience)
 	}
-	e.take(loaded, a.translateOptions())
+	options, err := a.translateOptions(r.source)
+	if err != nil {
+		return err
+	}
+	e.take(loaded, options)
 	if _, err := a.chosen(e.loop.Index(), loaded.Snapshot, nil); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"gatehouse.dev/internal/cli/term"
 	"gatehouse.dev/internal/cli/words"
 	"gatehouse.dev/internal/reconcile"
+	"gatehouse.dev/internal/translate"
 	"gatehouse.dev/lbmodel"
 )
 
@@ -47,7 +48,7 @@ type served struct{ listeners, bound int }
 func (n served) plus(m served) served { return served{n.listeners + m.listeners, n.bound + m.bound} }
 
 func (s *server) printGateway(gw lbmodel.Gateway, bound []Bound) (n served) {
-	s.out.Printf("\n%s\n", s.out.Paint(term.Title, "Gateway "+gw.Owner.Namespace+"/"+gw.Owner.Name))
+	s.out.Printf("\n%s\n", s.out.Paint(term.Title, title(gw.Owner)))
 	for _, l := range gw.Listeners {
 		n.listeners++
 		at := boundOf(bound, gw.Owner, l)
@@ -64,19 +65,31 @@ func (s *server) printGateway(gw lbmodel.Gateway, bound []Bound) (n served) {
 	return n
 }
 
-// printRefused says which of a Gateway's own listeners were not taken at all. Its
-// findings, above, say why.
+// printRefused says which of a Gateway's own listeners, or of a Service's ports,
+// were not taken at all. Its findings, above, say why.
 func (s *server) printRefused(g reconcile.Gateway) (n served) {
+	refused := func(name string, protocol any, port int32) {
+		taken := slices.ContainsFunc(g.Served.Listeners, func(t lbmodel.Listener) bool {
+			return t.Port == port && string(t.Protocol) == fmt.Sprint(protocol) && (name == "" || t.Name == name)
+		})
+		if !taken {
+			n.listeners++
+			s.out.Printf("  %s %s :%d %s\n", s.out.Paint(term.Red, name), protocol, port, s.out.Paint(term.Red, "is not served: see what is wrong with it above"))
+		}
+	}
+	for _, obj := range s.latest.Snapshot.Services {
+		if g.Key == (translate.Key{Kind: translate.KindService, Namespace: obj.Namespace, Name: obj.Name}) {
+			for _, p := range obj.Spec.Ports {
+				refused(p.Name, p.Protocol, p.Port)
+			}
+		}
+	}
 	for _, obj := range s.latest.Snapshot.Gateways {
-		if obj.Namespace != g.Key.Namespace || obj.Name != g.Key.Name {
+		if g.Key != (translate.Key{Kind: translate.KindGateway, Namespace: obj.Namespace, Name: obj.Name}) {
 			continue
 		}
 		for _, l := range obj.Spec.Listeners {
-			taken := slices.ContainsFunc(g.Served.Listeners, func(t lbmodel.Listener) bool { return t.Name == string(l.Name) })
-			if !taken {
-				n.listeners++
-				s.out.Printf("  %s %s :%d %s\n", s.out.Paint(term.Red, string(l.Name)), l.Protocol, l.Port, s.out.Paint(term.Red, "is not served: see what is wrong with it above"))
-			}
+			refused(string(l.Name), l.Protocol, l.Port)
 		}
 	}
 	return n

@@ -150,9 +150,9 @@ func (a *assembly) completeNamespaces(items []*item) {
 // addSecret adds what is public to the Snapshot, and keeps the pair aside.
 func addSecret(a *assembly, o metav1.Object) {
 	split := a.item.secret
-	a.snapshot.Secrets = append(a.snapshot.Secrets, split.public)
-	if split.pair != nil {
-		a.pairs[types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}] = *split.pair
+	a.snapshot.Secrets = append(a.snapshot.Secrets, split.Public)
+	if split.Pair != nil {
+		a.pairs[types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}] = *split.Pair
 	}
 }
 

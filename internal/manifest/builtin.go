@@ -25,8 +25,11 @@ func defaultService(s *corev1.Service) {
 	spec := &s.Spec
 	spec.Type = cmp.Or(spec.Type, corev1.ServiceTypeClusterIP)
 	spec.SessionAffinity = cmp.Or(spec.SessionAffinity, corev1.ServiceAffinityNone)
-	if spec.SessionAffinity == corev1.ServiceAffinityClientIP {
+	switch spec.SessionAffinity {
+	case corev1.ServiceAffinityClientIP:
 		defaultAffinity(spec)
+	case corev1.ServiceAffinityNone:
+		spec.SessionAffinityConfig = nil
 	}
 	for i := range spec.Ports {
 		port := &spec.Ports[i]
@@ -40,12 +43,21 @@ func defaultService(s *corev1.Service) {
 	}
 	internal := corev1.ServiceInternalTrafficPolicyCluster
 	spec.InternalTrafficPolicy = cmp.Or(spec.InternalTrafficPolicy, &internal)
-	if spec.Type == corev1.ServiceTypeClusterIP {
+	if spec.Type == corev1.ServiceTypeClusterIP && len(spec.ExternalIPs) == 0 {
 		return
 	}
 	spec.ExternalTrafficPolicy = cmp.Or(spec.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster)
 	if spec.Type == corev1.ServiceTypeLoadBalancer {
 		spec.AllocateLoadBalancerNodePorts = cmp.Or(spec.AllocateLoadBalancerNodePorts, new(true))
+		defaultIngress(s.Status.LoadBalancer.Ingress)
+	}
+}
+
+func defaultIngress(list []corev1.LoadBalancerIngress) {
+	for i := range list {
+		if list[i].IP != "" {
+			list[i].IPMode = cmp.Or(list[i].IPMode, new(corev1.LoadBalancerIPModeVIP))
+		}
 	}
 }
 

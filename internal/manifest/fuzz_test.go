@@ -60,10 +60,10 @@ func FuzzPair(f *testing.F) {
 	f.Add("\ufeff# text\r\n-----BEGIN ", "-----BEGIN EC PARAMETERS-----\n-----END EC PARAMETERS-----\n")
 	f.Fuzz(func(t *testing.T, crt, key string) {
 		split := splitSecret(secretOf([]byte(crt), []byte(key)), noon)
-		if (split.pair == nil) != (split.public.Problem != "") {
-			t.Errorf("pair %v beside problem %q", split.pair != nil, split.public.Problem)
+		if (split.Pair == nil) != (split.Public.Problem != "") {
+			t.Errorf("pair %v beside problem %q", split.Pair != nil, split.Public.Problem)
 		}
-		if len(key) > 30 && strings.Contains(split.public.Problem, strings.TrimSpace(key)) {
+		if len(key) > 30 && strings.Contains(split.Public.Problem, strings.TrimSpace(key)) {
 			t.Error("the problem quotes the key")
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"gatehouse.dev/internal/keypair"
 	"gatehouse.dev/lbmodel"
 )
 
@@ -68,15 +69,11 @@ func (k *Keys) pair(id lbmodel.Identity) (tls.Certificate, error) {
 			"files hold keys of Secrets only; nobody is here to issue for %s", quoted(id.Issuer))
 	}
 	pair, ok := k.lookup(types.NamespacedName{Namespace: id.Source.Namespace, Name: id.Source.Name})
-	switch {
-	case !ok:
+	if !ok {
 		return tls.Certificate{}, lbmodel.Errorf(lbmodel.CodeUnresolved, "keyring", about,
 			"no file has a usable key pair in %s", id.Source)
-	case id.Leaf != nil && id.Leaf.SHA256 != leafOf(pair.Leaf).SHA256:
-		return tls.Certificate{}, lbmodel.Errorf(lbmodel.CodeConflict, "keyring", about,
-			"%s holds another certificate than when the plan was made: plan again", id.Source)
 	}
-	return pair, nil
+	return keypair.For(pair, id)
 }
 
 // String tells how many there are.

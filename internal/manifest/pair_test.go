@@ -27,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	goyaml "sigs.k8s.io/yaml"
 
+	"gatehouse.dev/internal/keypair"
 	"gatehouse.dev/lbmodel"
 )
 
@@ -136,7 +137,7 @@ func TestSplitSecret(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			split := splitSecret(secretOf(tt.crt, tt.key), noon)
-			public, pair, notes := split.public, split.pair, split.notes
+			public, pair, notes := split.Public, split.Pair, split.notes
 			if public.Problem != tt.problem {
 				t.Errorf("problem is %q, want %q", public.Problem, tt.problem)
 			}
@@ -162,9 +163,9 @@ func TestLeafFacts(t *testing.T) {
 	cert := ca.leaf(t, key.Public())
 	secret := secretOf(pemOf("CERTIFICATE", cert.Raw), pkcs8(t, key))
 	secret.Data["ca.crt"] = []byte("roots")
-	public := splitSecret(secret, noon).public
+	public := splitSecret(secret, noon).Public
 	want := &lbmodel.Leaf{
-		SHA256: leafOf(cert).SHA256, NotBefore: noon.Add(-time.Hour), NotAfter: noon.Add(time.Hour),
+		SHA256: keypair.LeafOf(cert).SHA256, NotBefore: noon.Add(-time.Hour), NotAfter: noon.Add(time.Hour),
 		DNSNames: []string{"a.example"}, URIs: []string{"spiffe://td/gw"}, Issuer: "CN=Test Root",
 	}
 	if d := cmp.Diff(want, public.Leaf); d != "" {
@@ -175,8 +176,8 @@ func TestLeafFacts(t *testing.T) {
 	}
 	for when, word := range map[time.Time]string{noon.Add(2 * time.Hour): "ended on", noon.Add(-2 * time.Hour): "begins only on"} {
 		split := splitSecret(secret, when)
-		if split.pair == nil || len(split.notes) != 1 || !strings.Contains(split.notes[0].message, word) {
-			t.Errorf("at %v: notes %v, pair %v; want one note with %q, and the pair all the same", when, split.notes, split.pair != nil, word)
+		if split.Pair == nil || len(split.notes) != 1 || !strings.Contains(split.notes[0].message, word) {
+			t.Errorf("at %v: notes %v, pair %v; want one note with %q, and the pair all the same", when, split.notes, split.Pair != nil, word)
 		}
 	}
 }

@@ -1,10 +1,8 @@
 package manifest
 
 import (
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,8 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"gatehouse.dev/internal/translate"
-	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/internal/keypair"
 )
 
 const secretKind = "Secret"
@@ -40,77 +37,49 @@ func secretField(path string) string {
 	}
 }
 
-// splitPair is a Secret taken apart.
+// splitPair is a Secret taken apart, with what is worth telling about it though the
+// pair can be served.
 type splitPair struct {
-	public *translate.Secret
-	pair   *tls.Certificate // nil when it cannot be served; public.Problem says why
-	notes  []fault          // worth telling, though the pair can be served
+	keypair.Split
+	notes []fault
 }
 
 // splitSecret takes a Secret apart at the edge.
 func splitSecret(s *corev1.Secret, now time.Time) *splitPair {
-	out := &splitPair{public: &translate.Secret{
-		Namespace: s.Namespace, Name: s.Name, UID: string(s.UID), Type: s.Type,
-		CA: string(s.Data[corev1.ServiceAccountRootCAKey]),
-	}}
-	if err := out.take(s.Data[corev1.TLSCertKey], s.Data[corev1.TLSPrivateKeyKey], now); err != nil {
-		out.public.Problem = err.Error()
+	out := &splitPair{Split: keypair.Take(s)}
+	if out.Pair != nil {
+		out.notes = notesOn(*out.Pair, now)
 	}
 	return out
 }
 
-func (p *splitPair) take(crt, private []byte, now time.Time) error {
-	chain, err := parseChain(crt)
-	if err != nil {
-		return err
-	}
-	p.public.Leaf = leafOf(chain[0])
-	key, err := parseKey(private)
-	if err != nil {
-		return err
-	}
-	if err := matches(chain, key); err != nil {
-		return err
-	}
-	p.pair = &tls.Certificate{PrivateKey: key, Leaf: chain[0]}
-	for _, c := range chain {
-		p.pair.Certificate = append(p.pair.Certificate, c.Raw)
-	}
-	p.notes = notesOn(chain, now)
-	return nil
-}
-
-func leafOf(c *x509.Certificate) *lbmodel.Leaf {
-	sum := sha256.Sum256(c.Raw)
-	leaf := &lbmodel.Leaf{
-		SHA256:    hex.EncodeToString(sum[:]),
-		NotBefore: c.NotBefore.UTC(),
-		NotAfter:  c.NotAfter.UTC(),
-		DNSNames:  c.DNSNames,
-		Issuer:    c.Issuer.String(),
-	}
-	for _, u := range c.URIs {
-		leaf.URIs = append(leaf.URIs, u.String())
-	}
-	return leaf
-}
-
 // notesOn says what clients may stumble over although the pair can be served.
-func notesOn(chain []*x509.Certificate, now time.Time) []fault {
+func notesOn(pair tls.Certificate, now time.Time) []fault {
 	const field = "data.tls.crt"
 	var notes []fault
-	switch leaf := chain[0]; {
+	switch leaf := pair.Leaf; {
 	case now.After(leaf.NotAfter):
 		notes = append(notes, fault{field: field, message: "the certificate ended on " + leaf.NotAfter.UTC().Format(time.RFC3339)})
 	case now.Before(leaf.NotBefore):
 		notes = append(notes, fault{field: field, message: "the certificate begins only on " + leaf.NotBefore.UTC().Format(time.RFC3339)})
 	}
-	for i := range len(chain) - 1 {
-		if chain[i].CheckSignatureFrom(chain[i+1]) != nil {
-			notes = append(notes, fault{field: field, message: fmt.Sprintf(
-				"certificate %d is not signed by certificate %d: order the chain from the leaf to its issuer", i+1, i+2)})
-			break
-		}
+	if i := unsigned(pair.Certificate); i > 0 {
+		notes = append(notes, fault{field: field, message: fmt.Sprintf(
+			"certificate %d is not signed by certificate %d: order the chain from the leaf to its issuer", i, i+1)})
 	}
 	return notes
+}
+
+// unsigned is the number of the first certificate that the next one did not sign;
+// 0 is none.
+func unsigned(chain [][]byte) int {
+	var signed *x509.Certificate
+	for i, raw := range chain {
+		issuer, err := x509.ParseCertificate(raw)
+		if err != nil || signed != nil && signed.CheckSignatureFrom(issuer) != nil {
+			return i
+		}
+		signed = issuer
+	}
+	return 0
 }

@@ -1,8 +1,6 @@
 package reconcile
 
 import (
-	"context"
-	"errors"
 	"iter"
 	"maps"
 	"reflect"
@@ -11,8 +9,6 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"gatehouse.dev/internal/translate"
-	"gatehouse.dev/lbmodel"
-	"gatehouse.dev/providers"
 )
 
 // Difference is what changed between two snapshots.
@@ -91,57 +87,20 @@ func objects(s translate.Snapshot) iter.Seq[any] {
 	}
 }
 
-// Endpoints is the fast path of a difference that is EndpointsOnly: it brings the
-// endpoints of the pools concerned up to date, each shared set once, and plans
-// nothing. The keys are the gateways concerned.
-func (l *Loop) Endpoints(ctx context.Context, d Difference) ([]translate.Key, error) {
-	next, concerned := l.index.With(d.Change)
-	l.index = next
-	changes := map[string][]providers.PoolChange{}
-	for _, key := range concerned {
-		g, ok := l.gateways[key]
-		if !ok || !g.Planned() || l.accounts[g.Result.Provider] == nil {
-			continue
-		}
-		for _, pool := range l.pools(&g, d.Backends) {
-			changes[g.Result.Provider] = append(changes[g.Result.Provider],
-				providers.PoolChange{Owner: g.Result.Gateway.Owner, Settings: g.Result.Gateway.Settings, Pool: pool})
-		}
-		l.gateways[key] = g
-	}
-	var errs []error
-	for _, provider := range slices.Sorted(maps.Keys(changes)) {
-		outcome, err := l.accounts[provider].Endpoints(ctx, changes[provider]...)
-		errs = append(errs, err, outcome.Err())
-	}
-	return concerned, errors.Join(errs...)
-}
-
-// pools are a gateway's pools with new endpoints, as its provider serves them.
-// The gateway is brought up to date with them.
-func (l *Loop) pools(g *Gateway, backends []translate.Key) []lbmodel.Pool {
-	fresh := map[string]lbmodel.Pool{}
-	for _, backend := range backends {
-		pools, _ := l.index.PoolsOf(backend, g.Result) // the findings about refused endpoints come with the next full pass
-		for _, p := range pools {
-			fresh[p.Name] = p
+// SnapshotOf is a snapshot of some objects. What is of none of its types is left
+// out.
+func SnapshotOf(objs []any) translate.Snapshot {
+	var out translate.Snapshot
+	v := reflect.ValueOf(&out).Elem()
+	lists := map[reflect.Type]reflect.Value{}
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Kind() == reflect.Slice {
+			lists[f.Type().Elem()] = f
 		}
 	}
-	replace := func(pools []lbmodel.Pool) []lbmodel.Pool {
-		pools = slices.Clone(pools)
-		for i, p := range pools {
-			if now, ok := fresh[p.Name]; ok {
-				pools[i].Endpoints = now.Endpoints
-			}
-		}
-		return pools
-	}
-	g.Result.Gateway.Pools = replace(g.Result.Gateway.Pools)
-	*g = restricted(*g, l.index)
-	var out []lbmodel.Pool
-	for _, p := range g.Served.Pools {
-		if _, ok := fresh[p.Name]; ok {
-			out = append(out, p)
+	for _, obj := range objs {
+		if list, ok := lists[reflect.TypeOf(obj)]; ok {
+			list.Set(reflect.Append(list, reflect.ValueOf(obj)))
 		}
 	}
 	return out

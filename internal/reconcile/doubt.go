@@ -43,11 +43,21 @@ func (d Doubt) unreadOf(awaited []lbmodel.Source) unread {
 
 // Doubt says what the objects in the loop leave open. It holds for all plans until
 // it is said anew.
-func (l *Loop) Doubt(d Doubt) { l.doubt = d }
+func (l *Loop) Doubt(d Doubt) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.doubt = d
+}
 
 // Awaited are the gateways that hang on an object that could not be read, with
 // what they wait for.
 func (l *Loop) Awaited() map[translate.Key][]lbmodel.Source {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.awaited()
+}
+
+func (l *Loop) awaited() map[translate.Key][]lbmodel.Source {
 	out := map[translate.Key][]lbmodel.Source{}
 	for _, obj := range l.doubt.Remains {
 		key, ok := translate.KeyOf(obj)

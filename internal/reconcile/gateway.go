@@ -3,6 +3,8 @@ package reconcile
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"gatehouse.dev/internal/translate"
 	"gatehouse.dev/lbmodel"
 )
@@ -17,12 +19,27 @@ type Gateway struct {
 	// compiler, each once. Refused are those that are not translation's.
 	Findings []lbmodel.Finding
 	Refused  []lbmodel.Finding
+	// Paused says that nothing is changed for it, nor deleted: it has the annotation
+	// gatehouse.dev/paused.
+	Paused bool
+}
+
+// PausedAnnotation pauses a Gateway or a Service, whatever its value, but "false".
+const PausedAnnotation = "gatehouse.dev/paused"
+
+func paused(obj any) bool {
+	meta, ok := obj.(metav1.Object)
+	if !ok {
+		return false
+	}
+	value, there := meta.GetAnnotations()[PausedAnnotation]
+	return there && value != "false"
 }
 
 // Read translates and restricts one gateway. It is pure: no provider is asked
 // but for its features.
 func Read(x *translate.Index, key translate.Key) Gateway {
-	return restricted(Gateway{Key: key, Result: x.Gateway(key)}, x)
+	return restricted(Gateway{Key: key, Result: x.Gateway(key), Paused: paused(x.Object(key))}, x)
 }
 
 // restricted is a gateway with what its provider makes of its result.

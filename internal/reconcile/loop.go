@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/internal/translate"
@@ -13,38 +14,47 @@ import (
 	"gatehouse.dev/providers"
 )
 
-// Loop keeps the objects of one cluster and what they come to. It belongs to one
-// goroutine.
+// Loop keeps the objects of one cluster and what they come to. It is safe for use by
+// several goroutines: changes are taken one after the other, passes over different
+// gateways may run at the same time, and nothing is locked while a cloud is called.
 type Loop struct {
 	accounts map[string]*providers.Account
+
+	mu       sync.Mutex // guards what follows; never held during a call
 	index    *translate.Index
 	gateways map[translate.Key]Gateway
-	dropped  map[leaver]bool        // to be planned until it owns nothing
+	dropped  map[Leaver]bool        // to be planned until it owns nothing
 	stranded map[translate.Key]bool // gateways whose class is not there
 	doubt    Doubt
 }
 
-// leaver is an owner that shall own nothing any more with a provider.
-type leaver struct {
-	provider string
-	owner    lbmodel.Owner
+// Leaver is an owner that shall own nothing any more with a provider.
+type Leaver struct {
+	Provider string
+	Owner    lbmodel.Owner
 }
 
-func (g Gateway) leaver() leaver { return leaver{g.Result.Provider, g.Result.Gateway.Owner} }
+func (g Gateway) leaver() Leaver { return Leaver{g.Result.Provider, g.Result.Gateway.Owner} }
 
 // New starts a loop with a first snapshot. Every provider that a gateway of the
 // snapshot is served by must have an account.
 func New(x *translate.Index, accounts map[string]*providers.Account) *Loop {
-	l := &Loop{accounts: accounts, index: x, gateways: map[translate.Key]Gateway{}, dropped: map[leaver]bool{}, stranded: map[translate.Key]bool{}}
+	l := &Loop{accounts: accounts, index: x, gateways: map[translate.Key]Gateway{}, dropped: map[Leaver]bool{}, stranded: map[translate.Key]bool{}}
 	l.retranslate(x.Gateways())
 	return l
 }
 
 // Index is the objects as they are now.
-func (l *Loop) Index() *translate.Index { return l.index }
+func (l *Loop) Index() *translate.Index {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.index
+}
 
 // Gateways are all gateways, ordered by key.
 func (l *Loop) Gateways() []Gateway {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return slices.SortedFunc(maps.Values(l.gateways), func(a, b Gateway) int { return compareKeys(a.Key, b.Key) })
 }
 
@@ -54,13 +64,49 @@ func compareKeys(a, b translate.Key) int {
 
 // Gateway is one of them.
 func (l *Loop) Gateway(key translate.Key) (Gateway, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	g, ok := l.gateways[key]
 	return g, ok
+}
+
+// Leaving are the owners that are to be planned until they own nothing, sorted.
+func (l *Loop) Leaving() []Leaver {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leaving()
+}
+
+func (l *Loop) leaving() []Leaver {
+	return slices.SortedFunc(maps.Keys(l.dropped), func(a, b Leaver) int {
+		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Owner.String(), b.Owner.String()), cmp.Compare(a.Owner.UID, b.Owner.UID))
+	})
 }
 
 // Change takes a change of the objects and says which gateways it concerns. All
 // others are left alone: they cost nothing.
 func (l *Loop) Change(c translate.Change) []translate.Key {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	keys := l.advance(c)
+	l.retranslate(keys)
+	return keys
+}
+
+// Reconsider translates everything anew, by other options. They must name the same
+// controllers.
+func (l *Loop) Reconsider(o translate.Options) []translate.Key {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.index = l.index.Under(o)
+	keys := l.index.Gateways()
+	l.retranslate(keys)
+	return keys
+}
+
+// advance makes the changed objects those that count, and says which gateways must
+// be translated again.
+func (l *Loop) advance(c translate.Change) []translate.Key {
 	next, concerned := l.index.With(c)
 	l.index = next
 	for key := range l.stranded {
@@ -69,31 +115,34 @@ func (l *Loop) Change(c translate.Change) []translate.Key {
 		}
 	}
 	slices.SortFunc(concerned, compareKeys)
-	l.retranslate(concerned)
 	return concerned
 }
 
 func (l *Loop) retranslate(keys []translate.Key) {
 	for _, key := range keys {
-		g := Read(l.index, key)
-		old, known := l.gateways[key]
-		if b := l.index.Belonging(key); known && b.Exists && !b.ClassExists {
-			l.gateways[key], l.stranded[key] = strand(old, b.Class), true
-			continue
-		}
-		delete(l.stranded, key)
-		if known && old.leaver() != g.leaver() {
-			l.leave(old)
-		}
-		if g.Result.Gone {
-			delete(l.gateways, key)
-			continue
-		}
-		if account := l.accounts[g.Result.Provider]; g.Planned() && account != nil {
-			l.want(account, &g)
-		}
-		l.gateways[key] = g
+		l.retranslateOne(key)
 	}
+}
+
+func (l *Loop) retranslateOne(key translate.Key) {
+	g := Read(l.index, key)
+	old, known := l.gateways[key]
+	if b := l.index.Belonging(key); known && b.Exists && !b.ClassExists {
+		l.gateways[key], l.stranded[key] = strand(old, b.Class), true
+		return
+	}
+	delete(l.stranded, key)
+	if known && old.leaver() != g.leaver() {
+		l.leave(old)
+	}
+	if g.Result.Gone {
+		delete(l.gateways, key)
+		return
+	}
+	if account := l.accounts[g.Result.Provider]; g.Planned() && account != nil {
+		l.want(account, &g)
+	}
+	l.gateways[key] = g
 }
 
 // strand is a gateway whose class is gone: nobody can say whether it is still ours,
@@ -123,8 +172,8 @@ func (l *Loop) want(account *providers.Account, g *Gateway) {
 // its parameters retain or protect stays, and no pass plans for it.
 func (l *Loop) leave(g Gateway) {
 	who := g.leaver()
-	if account := l.accounts[who.provider]; account != nil && g.Result.Parameters.Deletion != v1alpha1.DeletionDelete {
-		account.Drop(who.owner)
+	if account := l.accounts[who.Provider]; account != nil && g.Result.Parameters.Deletion != v1alpha1.DeletionDelete {
+		account.Drop(who.Owner)
 		return
 	}
 	l.drop(who)
@@ -136,13 +185,15 @@ func (l *Loop) Drop(provider string, owner lbmodel.Owner) error {
 	if l.accounts[provider] == nil {
 		return lbmodel.Errorf(lbmodel.CodeInternal, "drop", lbmodel.ID{}, "there is no account of provider %q", provider)
 	}
-	l.drop(leaver{provider, owner})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop(Leaver{provider, owner})
 	return nil
 }
 
-func (l *Loop) drop(who leaver) {
-	if account := l.accounts[who.provider]; account != nil {
-		account.Drop(who.owner)
+func (l *Loop) drop(who Leaver) {
+	if account := l.accounts[who.Provider]; account != nil {
+		account.Drop(who.Owner)
 		l.dropped[who] = true
 	}
 }
@@ -151,22 +202,30 @@ func (l *Loop) drop(who leaver) {
 // loop stands for, by provider. A Gateway whose class is not there is no stranger:
 // it may be ours.
 func (l *Loop) Strangers(ctx context.Context) (map[string][]lbmodel.Owner, error) {
-	known := map[lbmodel.Owner]bool{}
-	for _, g := range l.gateways {
-		known[g.Result.Gateway.Owner] = true
-	}
 	out := map[string][]lbmodel.Owner{}
 	for _, name := range slices.Sorted(maps.Keys(l.accounts)) {
 		live, err := l.accounts[name].Live(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("looking at provider %s: %w", name, err)
 		}
-		for _, owner := range live {
-			key := translate.Key{Kind: translate.KindGateway, Namespace: owner.Namespace, Name: owner.Name}
-			if b := l.index.Belonging(key); !known[owner] && (b.ClassExists || !b.Exists) {
-				out[name] = append(out[name], owner)
-			}
+		if strangers := l.unknown(live); len(strangers) > 0 {
+			out[name] = strangers
 		}
 	}
 	return out, nil
+}
+
+// unknown are those owners that no object in this loop stands for.
+func (l *Loop) unknown(owners []lbmodel.Owner) []lbmodel.Owner {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known := map[lbmodel.Owner]bool{}
+	for _, g := range l.gateways {
+		known[g.Result.Gateway.Owner] = true
+	}
+	return slices.DeleteFunc(owners, func(owner lbmodel.Owner) bool {
+		key := translate.Key{Kind: owner.Kind, Namespace: owner.Namespace, Name: owner.Name}
+		b := l.index.Belonging(key)
+		return known[owner] || b.Exists && !b.ClassExists
+	})
 }

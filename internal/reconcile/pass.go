@@ -17,6 +17,10 @@ import (
 // stand in one plan, so that what they share is ordered once.
 type Pass struct {
 	Groups []Group
+
+	// What it was made from: its statuses are about that, whatever has changed since.
+	index    *translate.Index
+	gateways map[translate.Key]Gateway
 }
 
 // Group is one plan of one account.
@@ -63,6 +67,7 @@ type group struct {
 	apply    v1alpha1.ApplyMode
 	drift    v1alpha1.DriftMode
 	keep     bool // the gateways are going, but what they own is retained or protected
+	paused   bool
 	// alone is the gateway that stands in a plan of its own since it hangs on what
 	// could not be read, and unread is that.
 	alone  translate.Key
@@ -82,8 +87,11 @@ func (l *Loop) policies(how group, m members) []lbmodel.Policy {
 	if how.keep {
 		out = append(out, lbmodel.NoDelete)
 	}
-	if l.doubt.Incomplete {
-		out = append(out, l.doubt.undeleted)
+	if how.paused {
+		out = append(out, lbmodel.Paused)
+	}
+	if m.doubt.Incomplete {
+		out = append(out, m.doubt.undeleted)
 	}
 	return out
 }
@@ -91,65 +99,96 @@ func (l *Loop) policies(how group, m members) []lbmodel.Policy {
 type members struct {
 	keys   []translate.Key
 	owners []lbmodel.Owner
+	doubt  Doubt
 }
 
 // Plan plans some gateways, and everything that was dropped. Further policies
 // hold for all of them. With no cloud to observe it makes no call.
 func (l *Loop) Plan(ctx context.Context, keys []translate.Key, policies ...lbmodel.Policy) (Pass, error) {
-	var pass Pass
-	groups := l.group(keys)
+	return l.PlanOnly(ctx, keys, l.Leaving(), policies...)
+}
+
+// PlanOnly plans some gateways and some owners that leave, and nothing else.
+func (l *Loop) PlanOnly(ctx context.Context, keys []translate.Key, leaving []Leaver, policies ...lbmodel.Policy) (Pass, error) {
+	pass, groups := l.group(keys, leaving)
 	for _, how := range slices.SortedFunc(maps.Keys(groups), compareGroups) {
 		m := groups[how]
 		plan, err := l.accounts[how.provider].Plan(ctx, m.owners, append(l.policies(how, m), policies...)...)
 		if err != nil {
-			return Pass{}, fmt.Errorf("planning with provider %s: %w", how.provider, err)
+			return pass, fmt.Errorf("planning with provider %s: %w", how.provider, err)
 		}
 		pass.Groups = append(pass.Groups, Group{Provider: how.provider, Apply: how.apply, Keys: m.keys, Plan: plan})
 	}
 	return pass, nil
 }
 
-func (l *Loop) group(keys []translate.Key) map[group]members {
+// group sorts gateways and leavers by how they are run. The pass has what it is
+// made from and no group yet.
+func (l *Loop) group(keys []translate.Key, leaving []Leaver) (Pass, map[group]members) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	pass := Pass{index: l.index, gateways: map[translate.Key]Gateway{}}
 	out := map[group]members{}
 	add := func(how group, key translate.Key, owner lbmodel.Owner) {
 		if l.accounts[how.provider] == nil {
 			return
 		}
 		m := out[how]
-		if key != (translate.Key{}) {
+		if m.doubt = l.doubt; key != (translate.Key{}) {
 			m.keys = append(m.keys, key)
 		}
 		m.owners = append(m.owners, owner)
 		out[how] = m
 	}
-	awaited := l.Awaited()
+	awaited := l.awaited()
 	for _, key := range keys {
 		g, ok := l.gateways[key]
-		if ok && g.Planned() {
-			p := g.Result.Parameters
-			how := group{provider: g.Result.Provider, apply: p.Apply, drift: p.Drift}
-			how.keep = g.Result.Deleting && p.Deletion != v1alpha1.DeletionDelete
+		if !ok {
+			continue
+		}
+		pass.gateways[key] = g
+		if g.Planned() {
+			l.dropAgain(g)
+			how := groupOf(g)
 			if how.unread = l.doubt.unreadOf(awaited[key]); how.unread.what != "" {
 				how.alone = key
 			}
 			add(how, key, g.Result.Gateway.Owner)
 		}
 	}
-	for who := range l.dropped {
-		add(group{provider: who.provider, apply: v1alpha1.ApplyAuto, drift: v1alpha1.DriftRepair}, translate.Key{}, who.owner)
+	for _, who := range leaving {
+		add(group{provider: who.Provider, apply: v1alpha1.ApplyAuto, drift: v1alpha1.DriftRepair}, translate.Key{}, who.Owner)
 	}
-	return out
+	return pass, out
+}
+
+// dropAgain is for a gateway that is gone from the cloud, where it was forgotten, and
+// whose object is still there for a moment.
+func (l *Loop) dropAgain(g Gateway) {
+	if account := l.accounts[g.Result.Provider]; g.Result.Deleting && account != nil {
+		account.Drop(g.Result.Gateway.Owner)
+	}
+}
+
+// groupOf is how a gateway is run.
+func groupOf(g Gateway) group {
+	p := g.Result.Parameters
+	return group{
+		provider: g.Result.Provider, apply: p.Apply, drift: p.Drift, paused: g.Paused,
+		keep: g.Result.Deleting && p.Deletion != v1alpha1.DeletionDelete,
+	}
 }
 
 func compareGroups(a, b group) int {
-	return cmp.Or(cmp.Compare(a.provider, b.provider), cmp.Compare(a.apply, b.apply), cmp.Compare(a.drift, b.drift), cmp.Compare(fmt.Sprint(a.keep), fmt.Sprint(b.keep)), compareKeys(a.alone, b.alone))
+	return cmp.Or(cmp.Compare(a.provider, b.provider), cmp.Compare(a.apply, b.apply), cmp.Compare(a.drift, b.drift), cmp.Compare(fmt.Sprint(a.keep, a.paused), fmt.Sprint(b.keep, b.paused)), compareKeys(a.alone, b.alone))
 }
 
 // Apply runs a pass, group after group, and tells on (nil for nobody) as it goes.
 // When ctx ends it stops between two steps; what is there then is the truth, and
 // the next pass goes on from it.
 func (l *Loop) Apply(ctx context.Context, pass Pass, on func(providers.Event)) Pass {
-	out := Pass{Groups: slices.Clone(pass.Groups)}
+	out := pass
+	out.Groups = slices.Clone(pass.Groups)
 	for i := range out.Groups {
 		g := &out.Groups[i]
 		g.Outcome = l.accounts[g.Provider].Apply(ctx, g.Plan, on)
@@ -161,8 +200,10 @@ func (l *Loop) Apply(ctx context.Context, pass Pass, on func(providers.Event)) P
 // settle forgets the dropped owners that own nothing any more: later passes need
 // not plan for them.
 func (l *Loop) settle(g Group) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, owner := range g.Plan.Owners {
-		if who := (leaver{g.Provider, owner}); l.dropped[who] && !owns(g.Outcome.Observed, owner) {
+		if who := (Leaver{g.Provider, owner}); l.dropped[who] && !owns(g.Outcome.Observed, owner) {
 			delete(l.dropped, who)
 		}
 	}

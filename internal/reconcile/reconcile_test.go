@@ -70,6 +70,7 @@ var schemas manifest.Schemas
 type world struct {
 	t        *testing.T
 	cloud    *cloud.Cloud
+	account  *providers.Account
 	loop     *reconcile.Loop
 	snapshot translate.Snapshot
 }
@@ -82,7 +83,7 @@ func newWorld(t *testing.T, text string) *world {
 	}
 	p := cloud.NewProvider(c, nil)
 	account := providers.NewAccount(providers.Config{Provider: p, Cluster: "c", Name: "fake"})
-	w := &world{t: t, cloud: c}
+	w := &world{t: t, cloud: c, account: account}
 	w.snapshot = w.read(text).Snapshot
 	x := translate.New(w.snapshot, translate.Options{
 		Controllers: map[string]string{"gatehouse.dev/fake": "fake"},

@@ -85,6 +85,10 @@ func (s share) sync(left map[lbmodel.ID]error) translate.Sync {
 		steps -= s.steps(s.done)
 	}
 	switch reported := s.reported(); {
+	case s.gateway.Paused:
+		return translate.Sync{Reason: translate.Paused, Detail: "nothing is changed and nothing is deleted: remove the annotation " + PausedAnnotation + " to go on"}
+	case s.gateway.Result.Deleting && s.gateway.Result.Parameters.Deletion == v1alpha1.DeletionProtect:
+		return translate.Sync{Reason: translate.Protected, Detail: "it is to be deleted, and its parameters say deletion: Protect: nothing goes before they say Delete or Retain"}
 	case steps > 0 && s.planned.Apply == v1alpha1.ApplyPlanOnly:
 		return translate.Sync{Reason: translate.Drifted, Detail: fmt.Sprintf("%d steps would be done, but parameters say PlanOnly", steps)}
 	case steps > 0:

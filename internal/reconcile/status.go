@@ -15,21 +15,39 @@ import (
 // that is attached to them. Hand it the pass that Plan made and what Apply made
 // of it; a plan that was not applied leaves what the status says of the cloud.
 func (l *Loop) Statuses(planned, applied Pass, now time.Time) []translate.Patch {
+	var keys []translate.Key
+	for _, group := range planned.Groups {
+		keys = append(keys, group.Keys...)
+	}
+	return l.StatusesOf(keys, planned, applied, now)
+}
+
+// StatusesOf are likewise the patches for some gateways that the pass was made for,
+// be they planned or not: one that cannot be says so, and what is attached to one
+// that is gone forgets it. The statuses are about the objects that the plan was made
+// from.
+func (l *Loop) StatusesOf(keys []translate.Key, planned, applied Pass, now time.Time) []translate.Patch {
+	if planned.index == nil {
+		return nil // it was made from no objects, as to destroy by name is
+	}
 	results := map[translate.Key]translate.Result{}
 	outcomes := map[translate.Key]translate.Outcome{}
-	for _, group := range planned.Groups {
-		concerns := group.Plan.Concerns()
-		for _, key := range group.Keys {
-			g, ok := l.gateways[key]
-			if !ok {
-				continue
-			}
-			s := share{gateway: g, planned: group, mine: concerns[g.Result.Gateway.Owner]}
-			s.done, s.ran = applied.groupOf(key)
-			results[key], outcomes[key] = g.Result, l.outcome(s)
+	for _, key := range keys {
+		g, ok := planned.gateways[key]
+		if !ok {
+			results[key] = translate.Result{Gone: true}
+			continue
 		}
+		results[key] = g.Result
+		group, ok := planned.groupOf(key)
+		if !ok {
+			continue
+		}
+		s := share{gateway: g, planned: group, mine: group.Plan.Concerns()[g.Result.Gateway.Owner]}
+		s.done, s.ran = applied.groupOf(key)
+		outcomes[key] = l.outcome(s)
 	}
-	return translate.Status(l.index, results, outcomes, metav1.NewTime(now))
+	return translate.Status(planned.index, results, outcomes, metav1.NewTime(now))
 }
 
 // groupOf is the group of a pass that a gateway is in.

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/fake/local"
 	"gatehouse.dev/internal/manifest"
@@ -25,6 +27,9 @@ type Config struct {
 	Dir     string // of manifests
 	Cluster string
 	Local   local.Config
+	// ServiceDefault and ServiceParameters are those of translate.Options.
+	ServiceDefault    string
+	ServiceParameters map[string]types.NamespacedName
 	// Schemas are kept between stacks, so that each kind is compiled once; nil is
 	// fresh ones.
 	Schemas *manifest.Schemas
@@ -73,7 +78,8 @@ func Open(ctx context.Context, config Config) (*Stack, error) {
 
 func (s *Stack) options() translate.Options {
 	return translate.Options{
-		Controllers: map[string]string{"gatehouse.dev/fake": "fake"},
+		Controllers:    map[string]string{"gatehouse.dev/fake": "fake"},
+		ServiceDefault: s.config.ServiceDefault, ServiceParameters: s.config.ServiceParameters,
 		Offers: func(_ string, settings json.RawMessage) (lbmodel.Features, []lbmodel.Finding) {
 			return s.Local.Provider.Offers(settings)
 		},
@@ -155,10 +161,10 @@ func (s *Stack) Pass(ctx context.Context, keys []translate.Key) (Passed, error) 
 // Calls are the calls made to the cloud so far, by operation.
 func (s *Stack) Calls() map[string]int { return s.account.Calls() }
 
-// Address is where the listeners of a gateway's port really answer.
+// Address is where the listeners of a gateway's port really answer, but for UDP.
 func (s *Stack) Address(gateway string, port int32) (netip.AddrPort, error) {
 	for _, b := range s.Local.Bound() {
-		if b.Port == port && b.Owner.Name == gateway {
+		if b.Port == port && b.Owner.Name == gateway && b.Protocol != lbmodel.ProtocolUDP {
 			return b.Addr, nil
 		}
 	}

@@ -246,6 +246,9 @@ func compareRoutes(a, b *route) int {
 
 // finish orders what was attached to the listener.
 func (l *listener) finish() {
+	if l.owner.Kind == KindService {
+		return // no route attaches to a Service's port
+	}
 	l.model.SNI, l.model.Forward = nil, nil
 	slices.SortFunc(l.entries, compareEntries)
 	l.model.Rules = slices.Grow([]lbmodel.Rule(nil), len(l.entries))

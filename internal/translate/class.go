@@ -22,6 +22,19 @@ type class struct {
 	problem    string // why no gateway can be made of it: InvalidParameters
 }
 
+// offersOf asks the class's provider what it offers with the class's settings.
+func (x *Index) offersOf(c *class) {
+	c.everything = x.options.Offers == nil
+	if c.everything {
+		return
+	}
+	var findings []lbmodel.Finding
+	c.features, findings = x.options.Offers(c.provider, c.settings)
+	if len(findings) > 0 && c.problem == "" {
+		c.problem = findings[0].Detail
+	}
+}
+
 // offers says whether the class's provider has a feature.
 func (c *class) offers(f lbmodel.Feature) bool { return c.everything || c.features.Offers(f) }
 
@@ -36,14 +49,7 @@ func (x *Index) classOf(name string) (c class, ok bool) {
 		return c, false
 	}
 	c.params, c.settings, c.problem = x.classParameters(c)
-	c.everything = x.options.Offers == nil
-	if !c.everything {
-		var findings []lbmodel.Finding
-		c.features, findings = x.options.Offers(c.provider, c.settings)
-		if len(findings) > 0 && c.problem == "" {
-			c.problem = findings[0].Detail
-		}
-	}
+	x.offersOf(&c)
 	return c, true
 }
 
@@ -76,6 +82,10 @@ func (x *Index) gatewayClass(key Key) (c class, g *gwv1.Gateway, ok bool) {
 
 // isOurs says whether a gateway exists and is of a class of ours.
 func (x *Index) isOurs(key Key) bool {
+	if key.Kind == KindService {
+		_, _, ok := x.balanced(key)
+		return ok
+	}
 	g, ok := lookup[*gwv1.Gateway](x, key.Kind, key.Namespace, key.Name)
 	if !ok {
 		return false
@@ -84,13 +94,17 @@ func (x *Index) isOurs(key Key) bool {
 	return ok && x.ours(c.Spec.ControllerName)
 }
 
-// Gateways are the gateways of our classes, sorted by namespace and name.
+// Gateways are the Gateways of our classes, and the Services that have a load
+// balancer of ours or ask for one, sorted by kind, namespace and name.
 func (x *Index) Gateways() []Key {
 	var out []Key
 	for _, c := range x.classes() {
 		for key := range x.at(Key{Kind: kindOfClass, Name: c.obj.Name}).parts.all() {
 			out = append(out, key)
 		}
+	}
+	for key := range x.at(Key{Kind: kindBalanced}).parts.all() {
+		out = append(out, key)
 	}
 	slices.SortFunc(out, compareKeys)
 	return out

@@ -1,5 +1,7 @@
 package translate
 
+import "strings"
+
 // The condition types of findings and statuses. Those of Gateway API are spelt
 // alike on all its kinds.
 const (
@@ -31,4 +33,19 @@ const (
 	reasonEndpointsRefused  = "EndpointsRefused"
 	reasonProtected         = "Protected"
 	reasonNotMeshed         = "NotMeshed"
+
+	reasonPortsNotValid      = "PortsNotValid"
+	reasonInvalidSourceRange = "InvalidSourceRange"
+	reasonDeleting           = "Deleting"
 )
+
+// OwnCondition says whether a condition type is one that Status writes, on
+// whatever object. All others belong to somebody else.
+func OwnCondition(kind string) bool {
+	switch kind {
+	case condAccepted, condProgrammed, condResolvedRefs, condConflicted, condOverlapping, condPartial, condInsecure, condVersion:
+		return true
+	}
+	domain, _, _ := strings.Cut(kind, "/")
+	return domain == groupGatehouse || strings.HasSuffix(domain, "."+groupGatehouse)
+}

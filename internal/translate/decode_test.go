@@ -11,6 +11,7 @@ import (
 	certv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gwxv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 	"sigs.k8s.io/yaml"
@@ -207,7 +208,8 @@ func snapshotOf(objects ...any) Snapshot {
 // settings of the fake provider would.
 func testOptions() Options {
 	return Options{
-		Controllers: map[string]string{"gatehouse.dev/": ""},
+		Controllers:       map[string]string{"gatehouse.dev/": ""},
+		ServiceParameters: map[string]types.NamespacedName{"fake": {Namespace: "apps", Name: "services"}},
 		AllowLoopback: func(_ string, settings json.RawMessage) bool {
 			return strings.Contains(string(settings), `"allowLoopbackEndpoints":true`)
 		},

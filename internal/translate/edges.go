@@ -42,6 +42,8 @@ const (
 	kindOfClass   = "gateways of class"
 	kindClasses   = "classes"
 	kindOurs      = "status entries" // claimants of a parent
+	kindBalanced  = "Services with a load balancer"
+	kindNodes     = "nodes"
 )
 
 func grantPoint(toNamespace, fromNamespace, fromKind string) Key {
@@ -68,6 +70,10 @@ func (x *Index) edgesOf(key Key, obj any) edges {
 		return x.policyEdges(o)
 	case *gwxv1alpha1.XBackend:
 		return x.xbackendEdges(o)
+	case *corev1.Service:
+		return x.serviceEdges(o)
+	case *corev1.Node:
+		return edges{partOf: []Key{{Kind: kindNodes}}}
 	case *corev1.Namespace:
 		return edges{partOf: []Key{{Kind: kindSelectors}}}
 	case *discoveryv1.EndpointSlice:
@@ -181,7 +187,15 @@ func (x *Index) xbackendEdges(b *gwxv1alpha1.XBackend) (e edges) {
 	return e
 }
 
+// SliceManager is the manager of the EndpointSlices that we make for gateways'
+// own addresses. They are part of no Service that a route may send to: the gateway
+// would send to itself.
+const SliceManager = "gatehouse.dev"
+
 func sliceEdges(s *discoveryv1.EndpointSlice) (e edges) {
+	if s.Labels[discoveryv1.LabelManagedBy] == SliceManager {
+		return e
+	}
 	e.partOf = []Key{{KindService, s.Namespace, s.Labels[discoveryv1.LabelServiceName]}}
 	nodes := map[string]bool{}
 	for _, ep := range s.Endpoints {

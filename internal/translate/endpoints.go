@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,6 +53,10 @@ type groupRef struct {
 	key  Key
 	port int32
 	udp  bool
+	dual bool // endpoints of both IP families
+	// nodes are the endpoints in place of pods: they pass traffic on from the
+	// port's nodePort.
+	nodes bool
 	reach
 }
 
@@ -69,6 +74,12 @@ func (g groupRef) String() string {
 	if g.udp {
 		out += "+udp"
 	}
+	if g.dual {
+		out += "+dual"
+	}
+	if g.nodes {
+		out += "+nodes"
+	}
 	return out + g.suffix()
 }
 
@@ -77,6 +88,8 @@ func parseGroup(group string) (g groupRef, ok bool) {
 	base, suffix, _ := strings.Cut(group, "+")
 	for word := range strings.SplitSeq(suffix, "+") {
 		g.udp = g.udp || word == "udp"
+		g.dual = g.dual || word == "dual"
+		g.nodes = g.nodes || word == "nodes"
 		g.foreign = g.foreign || word == "foreign"
 		g.loopback = g.loopback || word == "loopback"
 	}
@@ -113,7 +126,7 @@ func (x *Index) PoolsOf(backend Key, before Result) (pools []lbmodel.Pool, findi
 	sets, f := map[string]endpointSet{}, finder{x: x}
 	for _, p := range before.Gateway.Pools {
 		g, ok := parseGroup(p.Group)
-		if !ok || g.key != backend {
+		if !ok || g.key != backend || g.nodes { // slices have no say in which nodes there are
 			continue
 		}
 		if _, done := sets[p.Group]; !done {
@@ -122,9 +135,13 @@ func (x *Index) PoolsOf(backend Key, before Result) (pools []lbmodel.Pool, findi
 		p.Endpoints = sets[p.Group].endpoints
 		pools = append(pools, p)
 	}
-	gateway := Key{KindGateway, before.Gateway.Owner.Namespace, before.Gateway.Owner.Name}
-	return pools, refusedFindings(before.routes, sets, gateway)
+	owner := before.Gateway.Owner
+	gateway := Key{owner.Kind, owner.Namespace, owner.Name}
+	return pools, refusedFindings(slices.Concat(before.routes, before.ports), sets, gateway)
 }
+
+// IsAboutEndpoints says whether a finding is one of those of PoolsOf.
+func IsAboutEndpoints(f lbmodel.Finding) bool { return f.Reason == reasonEndpointsRefused }
 
 func (f *finder) begin(g groupRef) *finder {
 	f.group, f.found, f.refused = g, f.found[:0], nil
@@ -143,6 +160,9 @@ func (f *finder) endpoints(g groupRef) endpointSet {
 		port := g.servicePort(svc)
 		if port == nil {
 			return endpointSet{}
+		}
+		if g.nodes {
+			return f.nodeEndpoints(svc, port)
 		}
 		return f.serviceEndpoints(found.parts, svc, port)
 	}
@@ -186,7 +206,7 @@ func (t *translation) findRefusedEndpoints() {
 			sets[p.Group] = endpointSet{p.Endpoints, p.refused}
 		}
 	}
-	t.findings = append(t.findings, refusedFindings(t.routes, sets, t.key)...)
+	t.findings = append(t.findings, refusedFindings(slices.Concat(t.routes, t.ports), sets, t.key)...)
 }
 
 // ruleForeign is why an address of nobody is refused.

@@ -11,14 +11,15 @@ import (
 )
 
 // advertised are the conformance features that translation handles in full, each
-// with what the provider must offer for it. Not in the list: what nobody asks a
-// provider for but a whole cluster (GatewayInfrastructure, ClusterTrustBundle)
-// and what translation refuses (ExternalAuth, listener filters).
+// with what the provider must offer for it. Not in the list is what translation
+// refuses: ExternalAuth, listener filters, routability of addresses.
 var advertised = map[features.FeatureName][]lbmodel.Feature{
 	features.SupportGateway:                                                    nil,
 	features.SupportReferenceGrant:                                             nil,
 	features.SupportListenerSet:                                                nil,
 	features.SupportGatewayRouteHostnameIntersectionPrecedence:                 nil,
+	features.SupportGatewayInfrastructure:                                      nil,
+	features.SupportClusterTrustBundle:                                         {lbmodel.FeatureBackendTLSTrust},
 	features.SupportGatewayPort8080:                                            {lbmodel.FeatureHTTP},
 	features.SupportGatewayStaticAddresses:                                     {lbmodel.FeatureStaticAddress},
 	features.SupportGatewayAddressEmpty:                                        {lbmodel.FeatureStaticAddress},
@@ -33,6 +34,7 @@ var advertised = map[features.FeatureName][]lbmodel.Feature{
 
 	features.SupportHTTPRoute:                                 {lbmodel.FeatureHTTP, lbmodel.FeatureHeaderMatch, lbmodel.FeatureRequestHeaders, lbmodel.FeatureWeights},
 	features.SupportHTTPRouteParentRefPort:                    {lbmodel.FeatureHTTP},
+	features.SupportHTTPRouteDestinationPortMatching:          {lbmodel.FeatureHTTP},
 	features.SupportHTTPRouteNamedRouteRule:                   {lbmodel.FeatureHTTP},
 	features.SupportHTTPRouteQueryParamMatching:               {lbmodel.FeatureQueryMatch},
 	features.SupportHTTPRouteMethodMatching:                   {lbmodel.FeatureMethodMatch},
@@ -69,11 +71,23 @@ var advertised = map[features.FeatureName][]lbmodel.Feature{
 	features.SupportUDPRoute:              {lbmodel.FeatureUDP},
 }
 
+// clusterOffers says whether what is around the provider is there for a feature.
+func (o Options) clusterOffers(name features.FeatureName) bool {
+	switch name {
+	case features.SupportGatewayInfrastructure:
+		return o.Infrastructure
+	case features.SupportClusterTrustBundle:
+		return !o.NoTrustBundles
+	default:
+		return true
+	}
+}
+
 // supportedFeatures are what a class offers, sorted by name as the API demands.
-func supportedFeatures(c *class) []gwv1.SupportedFeature {
+func (o Options) supportedFeatures(c *class) []gwv1.SupportedFeature {
 	var out []gwv1.SupportedFeature
 	for name, needs := range advertised {
-		if !slices.ContainsFunc(needs, func(f lbmodel.Feature) bool { return !c.offers(f) }) {
+		if o.clusterOffers(name) && !slices.ContainsFunc(needs, func(f lbmodel.Feature) bool { return !c.offers(f) }) {
 			out = append(out, gwv1.SupportedFeature{Name: gwv1.FeatureName(name)})
 		}
 	}

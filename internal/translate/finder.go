@@ -30,14 +30,19 @@ type located struct {
 // serviceEndpoints reads a Service's EndpointSlices, whoever made them: headless
 // Services and Services without a selector are no different. The slice's port of
 // the Service port's name is the one to send to. Of a dual-stack Service the
-// first family counts, so that no pod counts twice.
+// first family counts, so that no pod counts twice, unless the group is of both.
 func (f *finder) serviceEndpoints(parts pmap[any], svc *corev1.Service, port *corev1.ServicePort) endpointSet {
 	endpointSlices := partsOf[*discoveryv1.EndpointSlice](parts)
 	for _, s := range endpointSlices {
-		if number, ok := slicePort(s, port); ok && inFamily(s, svc) {
+		if number, ok := slicePort(s, port); ok && f.group.inFamily(s, svc) {
 			for i := range s.Endpoints {
 				f.addEndpoint(&s.Endpoints[i], number)
 			}
+		}
+	}
+	if svc.Spec.PublishNotReadyAddresses { // the slice says ready of all; that they are leaving must not matter either
+		for i := range f.found {
+			f.found[i].Terminating = f.found[i].Terminating && !f.found[i].Ready
 		}
 	}
 	return f.set(sourceKnown(len(endpointSlices) > 0 || f.x.live))
@@ -53,10 +58,10 @@ func (g groupRef) servicePort(svc *corev1.Service) *corev1.ServicePort {
 	return port
 }
 
-func inFamily(s *discoveryv1.EndpointSlice, svc *corev1.Service) bool {
+func (g groupRef) inFamily(s *discoveryv1.EndpointSlice, svc *corev1.Service) bool {
 	switch s.AddressType {
 	case discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6:
-		return len(svc.Spec.IPFamilies) == 0 || string(svc.Spec.IPFamilies[0]) == string(s.AddressType)
+		return g.dual || len(svc.Spec.IPFamilies) == 0 || string(svc.Spec.IPFamilies[0]) == string(s.AddressType)
 	default:
 		return false // FQDN slices are deprecated and nobody says what they mean
 	}
@@ -84,9 +89,10 @@ func (f *finder) addEndpoint(e *discoveryv1.Endpoint, port int32) {
 		return
 	}
 	ready := deref(e.Conditions.Ready, true)
+	gated := !ready && f.gated(e)
 	out := lbmodel.Endpoint{
 		Address: e.Addresses[0], Port: port, Zone: deref(e.Zone, ""), Node: deref(e.NodeName, ""),
-		Ready: ready, Serving: deref(e.Conditions.Serving, ready), Terminating: deref(e.Conditions.Terminating, false),
+		Ready: ready || gated, Serving: gated || deref(e.Conditions.Serving, ready), Terminating: deref(e.Conditions.Terminating, false),
 	}
 	if r := e.TargetRef; r != nil && r.Kind == KindPod {
 		out.Pod = Key{KindPod, cmp.Or(r.Namespace, f.group.key.Namespace), r.Name}.source("")
@@ -123,7 +129,7 @@ func (f *finder) forbidden(addr netip.Addr, text string) string {
 		return "loopback (allowed only where the class's provider settings say allowLoopbackEndpoints)"
 	case bad:
 		return rule
-	case f.group.foreign || f.group.key.Kind == KindXBackend:
+	case f.group.foreign || f.group.nodes || f.group.key.Kind == KindXBackend:
 		return ""
 	case f.x.podHas(f.group.key.Namespace, text):
 		return ""

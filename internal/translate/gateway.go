@@ -36,12 +36,21 @@ type Result struct {
 	policies  []policyState
 	backends  []Key // XBackends in use
 	loopback  bool
+	ports     []*routeState // of a Service: each leads to its own endpoints
 }
 
 // Features are what a gateway's provider offers under its class's settings, for
 // lbmodel.Restrict. ok is false when the gateway is not ours, or when nobody
 // said what a provider offers (Options.Offers is nil).
 func (x *Index) Features(key Key) (features lbmodel.Features, ok bool) {
+	if key.Kind == KindService {
+		svc, claim, ok := x.balanced(key)
+		if !ok {
+			return features, false
+		}
+		c := x.serviceClass(svc, claim)
+		return c.features, !c.everything
+	}
 	c, _, ok := x.gatewayClass(key)
 	return c.features, ok && !c.everything
 }
@@ -58,6 +67,7 @@ type translation struct {
 	listeners []*listener
 	sets      []*setState
 	routes    []*routeState
+	ports     []*routeState // of a Service
 	findings  []lbmodel.Finding
 
 	pools          map[string]*poolState
@@ -83,6 +93,9 @@ func (t *translation) find(f lbmodel.Finding) { t.findings = append(t.findings, 
 
 // Gateway translates one gateway. It is a pure function of the index.
 func (x *Index) Gateway(key Key) Result {
+	if key.Kind == KindService {
+		return x.service(key)
+	}
 	c, g, ok := x.gatewayClass(key)
 	if !ok {
 		return Result{Gone: true}

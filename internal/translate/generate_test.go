@@ -96,7 +96,7 @@ func (d *dice) object() any {
 	case 18:
 		return d.parametersOrNamespace()
 	default:
-		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: d.name(), Labels: map[string]string{corev1.LabelTopologyZone: d.name()}}}
+		return d.node()
 	}
 }
 
@@ -296,7 +296,46 @@ func (d *dice) service() *corev1.Service {
 			AppProtocol: seldom(d, "kubernetes.io/h2c", "https", "grpc", "odd"),
 		})
 	}
+	if d.n(2) == 0 {
+		d.balance(s)
+	}
 	return s
+}
+
+// balance makes a Service one of type LoadBalancer.
+func (d *dice) balance(s *corev1.Service) {
+	s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, maybe(d, "gatehouse.dev/fake", mostly(d, "gatehouse.dev/fake", "other.test/lb"))
+	for i := range s.Spec.Ports {
+		s.Spec.Ports[i].NodePort = pick[int32](d, 0, 30080) + int32(i)
+		s.Spec.Ports[i].Protocol = mostly(d, s.Spec.Ports[i].Protocol, corev1.ProtocolSCTP)
+	}
+	s.Spec.ExternalTrafficPolicy = pick(d, corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal)
+	s.Spec.HealthCheckNodePort = pick[int32](d, 0, 32000)
+	s.Spec.SessionAffinity = pick(d, corev1.ServiceAffinityNone, corev1.ServiceAffinityClientIP)
+	s.Spec.PublishNotReadyAddresses = d.n(2) == 0
+	s.Spec.IPFamilies = pick(d, nil, []corev1.IPFamily{"IPv4"}, []corev1.IPFamily{"IPv4", "IPv6"}, []corev1.IPFamily{"IPv6"})
+	s.Spec.IPFamilyPolicy = maybe(d, corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack)
+	s.Spec.LoadBalancerIP = mostly(d, pick(d, "", "192.0.2.7"), "2001:db8::7", "junk")
+	for range d.n(3) {
+		s.Spec.LoadBalancerSourceRanges = append(s.Spec.LoadBalancerSourceRanges, mostly(d, pick(d, "10.0.0.0/8", " 10.1.0.5/16"), "10.0.0.1", "2001:db8::/32", ""))
+	}
+	if d.n(8) == 7 {
+		s.DeletionTimestamp = ptrTo(metav1.Unix(1, 0))
+	}
+}
+
+func (d *dice) node() *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: d.name(), Labels: map[string]string{corev1.LabelTopologyZone: d.name()}}}
+	if d.n(3) == 0 {
+		n.Labels[corev1.LabelNodeExcludeBalancers] = pick(d, "true", "false", "", "odd")
+	}
+	if d.n(4) == 0 {
+		n.Spec.Taints = []corev1.Taint{{Key: pick(d, autoscalerTaint, "other")}}
+	}
+	for _, address := range []string{d.address(), pick(d, "fd00::9", "192.0.2.99"), "n.test"} {
+		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: mostly(d, corev1.NodeInternalIP, corev1.NodeExternalIP), Address: address})
+	}
+	return n
 }
 
 func (d *dice) slice() *discoveryv1.EndpointSlice {
@@ -307,6 +346,7 @@ func (d *dice) slice() *discoveryv1.EndpointSlice {
 		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{
 			Addresses: []string{d.address()}, NodeName: maybe(d, d.name()),
 			Conditions: discoveryv1.EndpointConditions{Ready: maybe(d, true, false), Serving: maybe(d, true), Terminating: maybe(d, true)},
+			TargetRef:  maybe(d, corev1.ObjectReference{Kind: KindPod, Name: d.name()}),
 		})
 	}
 	return s
@@ -320,6 +360,13 @@ func (d *dice) pod() *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: d.meta()}
 	p.Labels = map[string]string{"app": d.name()}
 	p.Status.PodIP, p.Spec.NodeName = d.address(), d.name()
+	for range d.n(3) {
+		gate := mostly(d, corev1.PodConditionType(GatePrefix+d.name()), "other.test/gate")
+		p.Spec.ReadinessGates = append(p.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: gate})
+	}
+	for _, kind := range []corev1.PodConditionType{corev1.ContainersReady, "other.test/gate"} {
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: kind, Status: mostly(d, corev1.ConditionTrue, corev1.ConditionFalse)})
+	}
 	return p
 }
 
@@ -382,9 +429,13 @@ func (d *dice) parametersOrNamespace() any {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.namespace(), Labels: map[string]string{"edge": pick(d, "yes", "no")}}}
 	}
 	p := &v1alpha1.GatewayParameters{ObjectMeta: d.meta()}
+	if d.n(2) == 0 {
+		p.Namespace, p.Name = "apps", "services"
+	}
 	p.Spec = v1alpha1.GatewayParametersSpec{
 		MinimumBackendTLS: pick(d, v1alpha1.TLSNone, v1alpha1.TLSServerOnly), ForeignEndpoints: pick(d, v1alpha1.ForeignDeny, v1alpha1.ForeignAllow, ""),
-		Fake: pick(d, &settings.Settings{}, nil),
+		ServiceTargets: pick(d, v1alpha1.TargetPods, v1alpha1.TargetNodes, ""),
+		Fake:           mostly(d, &settings.Settings{}, nil),
 	}
 	return p
 }

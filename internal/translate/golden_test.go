@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gwxv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
@@ -165,6 +166,9 @@ func statusText(patches []Patch) string {
 			for _, l := range s.Listeners {
 				writeListener(&out, gwv1.ListenerStatus(l))
 			}
+		case *corev1.ServiceStatus:
+			writeConditions(&out, "", s.Conditions)
+			writeIngress(&out, s.LoadBalancer.Ingress)
 		case *gwv1.PolicyStatus:
 			for _, a := range s.Ancestors {
 				writeConditions(&out, fmt.Sprintf("ancestor %s/%s of %s", *a.AncestorRef.Namespace, a.AncestorRef.Name, a.ControllerName), a.Conditions)
@@ -180,6 +184,16 @@ func statusText(patches []Patch) string {
 		}
 	}
 	return out.String()
+}
+
+func writeIngress(out *strings.Builder, list []corev1.LoadBalancerIngress) {
+	for _, in := range list {
+		fmt.Fprintf(out, "  at %s%s %s:", in.IP, in.Hostname, deref(in.IPMode, "no mode"))
+		for _, p := range in.Ports {
+			fmt.Fprintf(out, " %d/%s %s", p.Port, p.Protocol, deref(p.Error, "ok"))
+		}
+		out.WriteByte('\n')
+	}
 }
 
 func routeParents(status any) []gwv1.RouteParentStatus {

@@ -105,7 +105,16 @@ func (x *Index) walk(start Key, old, obj any, gateways map[Key]bool) {
 			gateways[at] = true
 			continue
 		}
+		if at.Kind == KindService && x.mattersToService(start, at) {
+			gateways[at] = true
+		}
 		for k := range x.at(at).affects.all() {
+			if k.Kind == KindService && (at.Kind == kindNodes || at.Kind == KindParameters) {
+				if x.matters(at, k, old, obj) { // to its own load balancer, not to whoever routes to it
+					gateways[k] = true
+				}
+				continue
+			}
 			if !seen[k] && x.matters(at, k, old, obj) {
 				seen[k] = true
 				todo = append(todo, k)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"gatehouse.dev/lbmodel"
@@ -23,6 +24,20 @@ type Options struct {
 	// loopback addresses, which examples need and nothing else should. Nil is no.
 	// It is asked about the class's settings only, never about a Gateway's own.
 	AllowLoopback func(provider string, settings json.RawMessage) bool
+	// Infrastructure says that the labels and annotations of a Gateway's
+	// spec.infrastructure reach an object of its own in the cluster.
+	Infrastructure bool
+	// NoTrustBundles says that the cluster does not serve ClusterTrustBundles, so
+	// that a reference to one names a kind that is not there.
+	NoTrustBundles bool
+	// ServiceDefault is the provider of Services of type LoadBalancer without a
+	// loadBalancerClass; "" leaves them to somebody else. A class is ours as a
+	// controller name is: see Controllers.
+	ServiceDefault string
+	// ServiceParameters name the GatewayParameters of a provider's Services, as a
+	// GatewayClass names those of its Gateways. A provider that is not in it has
+	// the defaults.
+	ServiceParameters map[string]types.NamespacedName
 	// VersionProblem says why the installed Gateway API CRDs are not ones that we
 	// know (GatewayClass SupportedVersion=False); "" is that they are.
 	VersionProblem string

@@ -26,6 +26,24 @@ func (x *Index) parameters(group, kind, namespace, name string) (*v1alpha1.Gatew
 	return p, ""
 }
 
+// serviceParameters are those that a provider's Services have.
+func (x *Index) serviceParameters(provider string) (v1alpha1.GatewayParametersSpec, json.RawMessage, string) {
+	name, ok := x.options.ServiceParameters[provider]
+	if !ok {
+		return defaulted(v1alpha1.GatewayParametersSpec{}), nil, ""
+	}
+	p, ok := lookup[*v1alpha1.GatewayParameters](x, KindParameters, name.Namespace, name.Name)
+	if !ok {
+		return defaulted(v1alpha1.GatewayParametersSpec{}), nil,
+			fmt.Sprintf("%s %s, which Services of provider %s shall have, does not exist", KindParameters, name, provider)
+	}
+	settings, problem := section(p.Spec, provider)
+	if problem != "" {
+		problem = fmt.Sprintf("%s %s: %s", KindParameters, name, problem)
+	}
+	return defaulted(p.Spec), settings, problem
+}
+
 // defaulted fills in what the CRD's schema would.
 func defaulted(p v1alpha1.GatewayParametersSpec) v1alpha1.GatewayParametersSpec {
 	p.Apply = cmp.Or(p.Apply, v1alpha1.ApplyAuto)
@@ -33,6 +51,7 @@ func defaulted(p v1alpha1.GatewayParametersSpec) v1alpha1.GatewayParametersSpec 
 	p.Deletion = cmp.Or(p.Deletion, v1alpha1.DeletionDelete)
 	p.MinimumBackendTLS = cmp.Or(p.MinimumBackendTLS, v1alpha1.TLSNone)
 	p.ForeignEndpoints = cmp.Or(p.ForeignEndpoints, v1alpha1.ForeignDeny)
+	p.ServiceTargets = cmp.Or(p.ServiceTargets, v1alpha1.TargetPods)
 	return p
 }
 
@@ -48,7 +67,7 @@ func section(p v1alpha1.GatewayParametersSpec, provider string) (json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return nil, "parameters cannot be read: " + err.Error()
 	}
-	for _, common := range []string{"apply", "drift", "deletion", "minimumBackendTLS", "foreignEndpoints", "held"} {
+	for _, common := range []string{"apply", "drift", "deletion", "minimumBackendTLS", "foreignEndpoints", "serviceTargets", "held"} {
 		delete(fields, common)
 	}
 	names := slices.Sorted(maps.Keys(fields))

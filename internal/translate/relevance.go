@@ -19,7 +19,10 @@ func (x *Index) equivalent(old, obj any) bool {
 	switch n := obj.(type) {
 	case *corev1.Node:
 		o, ok := old.(*corev1.Node)
-		return ok && o.Spec.ProviderID == n.Spec.ProviderID && zoneOf(o) == zoneOf(n)
+		return ok && nodeTargetOf(o).equal(nodeTargetOf(n))
+	case *corev1.Service:
+		o, ok := old.(*corev1.Service)
+		return ok && sameSpec(o, n) && x.sameClaim(o, n)
 	case *corev1.Namespace:
 		o, ok := old.(*corev1.Namespace)
 		return ok && maps.Equal(o.Labels, n.Labels)
@@ -62,7 +65,7 @@ func (x *Index) sameRoom(a, b *gwv1.BackendTLSPolicy) bool {
 func equivalentPods(a, b *corev1.Pod) bool {
 	return maps.Equal(a.Labels, b.Labels) && a.Status.PodIP == b.Status.PodIP &&
 		slices.Equal(a.Status.PodIPs, b.Status.PodIPs) && a.Spec.NodeName == b.Spec.NodeName &&
-		podReady(a) == podReady(b) && (a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil)
+		podReady(a) == podReady(b) && gateStateOf(a) == gateStateOf(b) && (a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil)
 }
 
 // sameSpec compares all of two objects but their status and the parts of their
@@ -91,6 +94,10 @@ func (x *Index) matters(at, to Key, old, obj any) bool {
 	case kindSelectors:
 		name := namespaceName(old, obj)
 		return x.selectorsDiffer(to, namespaceLabels(name, old), namespaceLabels(name, obj))
+	case KindNode:
+		return to.Kind == kindNodes || !sameLocation(old, obj)
+	case kindNodes:
+		return x.usesNodes(to)
 	case kindPodsIn:
 		b, ok := lookup[*gwxv1alpha1.XBackend](x, to.Kind, to.Namespace, to.Name)
 		return ok && (selectsPod(b, old) || selectsPod(b, obj))

@@ -85,6 +85,79 @@ func TestWithIsExact(t *testing.T) {
 	}
 }
 
+const servicesWorld = `
+kind: GatewayParameters
+metadata: {name: services, namespace: apps}
+spec: {serviceTargets: Nodes, fake: {}}
+---
+kind: Service
+metadata: {name: nodes, namespace: apps}
+spec: {type: LoadBalancer, loadBalancerClass: gatehouse.dev/fake, ports: [{port: 80, nodePort: 30080}]}
+---
+kind: Service
+metadata: {name: pods, namespace: apps}
+spec: {type: LoadBalancer, loadBalancerClass: gatehouse.dev/fake, ports: [{port: 80}]}
+---
+kind: Service
+metadata: {name: theirs, namespace: apps}
+spec: {type: LoadBalancer, loadBalancerClass: other.test/lb, ports: [{port: 80, nodePort: 30081}]}
+---
+kind: Gateway
+metadata: {name: edge, namespace: apps}
+spec: {gatewayClassName: offcluster, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+kind: HTTPRoute
+metadata: {name: r, namespace: apps}
+spec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: nodes, port: 80}]}]}
+---
+kind: Node
+metadata: {name: n1}
+status: {addresses: [{type: InternalIP, address: 192.0.2.11}]}
+---
+kind: EndpointSlice
+metadata: {name: pods-1, namespace: apps, labels: {kubernetes.io/service-name: pods}}
+addressType: IPv4
+ports: [{port: 8080}]
+endpoints: [{addresses: [10.0.0.20], nodeName: n1}]
+`
+
+// TestServicesAreExact: a node matters to Services that send to nodes and to pods
+// on it, a slice to those that send to pods and to routes.
+func TestServicesAreExact(t *testing.T) {
+	x := indexOf(t, servicesWorld)
+	node := func(rest string) []any { return decode(t, "kind: Node\nmetadata: {name: n1"+rest) }
+	slice := func(service string) []any {
+		return decode(t, "kind: EndpointSlice\nmetadata: {name: new, namespace: apps, labels: {kubernetes.io/service-name: "+service+"}}\naddressType: IPv4")
+	}
+	cases := []struct {
+		name, why string
+		change    Change
+		want      string
+	}{
+		{"node heartbeat", "its readiness means nothing", Change{Put: node("}\nstatus: {conditions: [{type: Ready, status: \"False\"}], addresses: [{type: InternalIP, address: 192.0.2.11}]}")}, ""},
+		{"node excluded", "pods on it are served as before", Change{Put: node(", labels: {node.kubernetes.io/exclude-from-external-load-balancers: \"\"}}\nstatus: {addresses: [{type: InternalIP, address: 192.0.2.11}]}")}, "nodes"},
+		{"node moved", "endpoints tell their zone", Change{Put: node(", labels: {topology.kubernetes.io/zone: z2}}\nstatus: {addresses: [{type: InternalIP, address: 192.0.2.11}]}")}, "nodes pods"},
+		{"node comes", "", Change{Put: decode(t, "kind: Node\nmetadata: {name: n2}\nstatus: {addresses: [{type: InternalIP, address: 192.0.2.12}]}")}, "nodes"},
+		{"slice of a Service by nodes", "the route sends to its pods, the load balancer does not", Change{Put: slice("nodes")}, "edge"},
+		{"slice of a Service by pods", "", Change{Put: slice("pods")}, "pods"},
+		{"slice of somebody's Service", "", Change{Put: slice("theirs")}, ""},
+		{"Service", "", Change{Delete: []Key{{KindService, "apps", "nodes"}}}, "edge nodes"},
+		{"foreign Service", "", Change{Delete: []Key{{KindService, "apps", "theirs"}}}, ""},
+		{"parameters", "routes to the Services do not care", Change{Delete: []Key{{KindParameters, "apps", "services"}}}, "nodes pods"},
+		{"policy", "it is for who makes a hop of its own", Change{Put: decode(t, "kind: BackendTLSPolicy\nmetadata: {name: p, namespace: apps}\nspec: {targetRefs: [{group: \"\", kind: Service, name: pods}], validation: {hostname: x.test}}")}, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, keys := x.With(c.change)
+			var names []string
+			for _, key := range keys {
+				names = append(names, key.Name)
+			}
+			want(t, c.why, strings.Join(names, " "), c.want)
+		})
+	}
+}
+
 // TestEndpointsOnly says when the fast path is enough.
 func TestEndpointsOnly(t *testing.T) {
 	cases := []struct {

@@ -53,7 +53,10 @@ type Patch struct {
 	Key             Key
 	UID             string
 	ResourceVersion string
-	Status          any // *GatewayStatus, *HTTPRouteStatus and so on
+	// Base is the status that it was made from, of Status's type. What is equal in
+	// both was none of this pass's business. It is shared and must not be changed.
+	Base   any
+	Status any // *GatewayStatus, *HTTPRouteStatus and so on
 }
 
 // Status turns results and outcomes into patches, one for each object whose
@@ -69,7 +72,13 @@ func Status(x *Index, results map[Key]Result, outcomes map[Key]Outcome, now meta
 	}
 	w.classes()
 	for _, key := range w.keys {
-		if r := results[key]; !r.Gone {
+		switch r := results[key]; {
+		case r.Gone && key.Kind == KindService:
+			w.forgetService(key)
+		case r.Gone:
+		case key.Kind == KindService:
+			w.service(key)
+		default:
 			w.gateway(key, r)
 		}
 	}
@@ -96,7 +105,7 @@ func (w *statusWriter) patch(key Key, obj metav1.Object, have, want any) {
 	if reflect.DeepEqual(have, want) {
 		return
 	}
-	w.patches[key] = Patch{Key: key, UID: string(obj.GetUID()), ResourceVersion: obj.GetResourceVersion(), Status: want}
+	w.patches[key] = Patch{Key: key, UID: string(obj.GetUID()), ResourceVersion: obj.GetResourceVersion(), Base: have, Status: want}
 }
 
 // claimants are the objects of some kinds that have, or should have, an entry

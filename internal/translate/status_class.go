@@ -21,7 +21,7 @@ func (w *statusWriter) classes() {
 		}
 		c.set(condVersion, version)
 		want.Conditions = c.list
-		want.SupportedFeatures = supportedFeatures(&class)
+		want.SupportedFeatures = w.x.options.supportedFeatures(&class)
 		w.patch(Key{Kind: KindGatewayClass, Name: obj.Name}, obj, &obj.Status, want)
 	}
 }

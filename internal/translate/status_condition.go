@@ -12,6 +12,7 @@ import (
 // The most of anything that a status may hold.
 const (
 	maxConditions = 8
+	maxAddresses  = 16
 	maxMessage    = 4096 // bytes; the API allows 32 KiB, a person reads less
 )
 
@@ -80,8 +81,10 @@ func (c *conditionList) index(kind string) int {
 	return slices.IndexFunc(c.list, func(have metav1.Condition) bool { return have.Type == kind })
 }
 
+// truncate makes a message one that the API keeps as it is: what is no UTF-8 it
+// would change, and every pass would set it right again.
 func truncate(s string) string {
-	if len(s) <= maxMessage {
+	if s = strings.ToValidUTF8(s, "?"); len(s) <= maxMessage {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxMessage-len("…")], "") + "…"

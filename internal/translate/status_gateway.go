@@ -43,9 +43,10 @@ func (w *statusWriter) gateway(key Key, r Result) {
 	}
 }
 
+// statusAddresses are as many as a status may hold.
 func statusAddresses(in []lbmodel.Address) []gwv1.GatewayStatusAddress {
 	var out []gwv1.GatewayStatusAddress
-	for _, a := range in {
+	for _, a := range in[:min(len(in), maxAddresses)] {
 		kind := gwv1.AddressType(a.Type)
 		address := gwv1.GatewayStatusAddress{Type: &kind, Value: a.Value}
 		if a.Routability != "" {
@@ -138,6 +139,19 @@ func (v *gatewayView) about(s lbmodel.Source) []lbmodel.Finding {
 	return out
 }
 
+// aboutItself are the findings about the Gateway and not about a listener of it:
+// about all of it, or about a field such as addresses[1], which is no listener's
+// name.
+func (v *gatewayView) aboutItself() []lbmodel.Finding {
+	var out []lbmodel.Finding
+	for _, f := range v.findings {
+		if f.About.Object() == v.key.source("") && (f.About.Section == "" || strings.HasSuffix(f.About.Section, "]")) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // own are the Gateway's own listeners; those of ListenerSets count for their set
 // alone.
 func (v *gatewayView) own() []*listener { return v.of(v.key) }
@@ -159,7 +173,7 @@ func (v *gatewayView) refused(l *listener) bool {
 }
 
 func (v *gatewayView) gatewayAccepted() verdict {
-	if bad, ok := firstOf(v.about(v.key.source("")), condAccepted); ok {
+	if bad, ok := firstOf(v.aboutItself(), condAccepted); ok {
 		return bad
 	}
 	var refused, useless []string
@@ -171,11 +185,14 @@ func (v *gatewayView) gatewayAccepted() verdict {
 			useless = append(useless, string(l.spec.Name))
 		}
 	}
-	reason := string(gwv1.GatewayReasonListenersNotValid)
-	message := fmt.Sprintf("not served: listeners %s", strings.Join(slices.Concat(refused, useless), ", "))
+	reason, what := string(gwv1.GatewayReasonListenersNotValid), "listener"
+	if v.key.Kind == KindService {
+		reason, what = reasonPortsNotValid, "port"
+	}
+	message := fmt.Sprintf("not served: %ss %s", what, strings.Join(slices.Concat(refused, useless), ", "))
 	switch {
 	case len(refused) > 0 && len(refused) == len(v.own()):
-		return no(reason, message+"; no listener is valid")
+		return no(reason, fmt.Sprintf("%s; no %s is valid", message, what))
 	case len(refused)+len(useless) > 0:
 		return yes(reason, message)
 	case v.result.loopback:
@@ -188,7 +205,7 @@ func (v *gatewayView) gatewayAccepted() verdict {
 // gatewayResolved is about the Gateway's own references, then sums up its
 // listeners'.
 func (v *gatewayView) gatewayResolved() verdict {
-	if bad, ok := firstOf(v.about(v.key.source("")), condResolvedRefs); ok {
+	if bad, ok := firstOf(v.aboutItself(), condResolvedRefs); ok {
 		return bad
 	}
 	for _, l := range v.own() {
@@ -202,9 +219,9 @@ func (v *gatewayView) gatewayResolved() verdict {
 // gatewayProgrammed is about the cloud; without an outcome there is no news.
 func (v *gatewayView) gatewayProgrammed() (verdict, bool) {
 	if !v.accepted {
-		return no(reasonInvalid, "the Gateway is not accepted"), true
+		return no(reasonInvalid, fmt.Sprintf("the %s is not accepted", v.key.Kind)), true
 	}
-	if bad, ok := firstOf(v.about(v.key.source("")), condProgrammed); ok {
+	if bad, ok := firstOf(v.aboutItself(), condProgrammed); ok {
 		return bad, true
 	}
 	if !v.applied {

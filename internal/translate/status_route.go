@@ -101,7 +101,7 @@ func (w *statusWriter) patchRoute(r route, parents []gwv1.RouteParentStatus) {
 	}
 	w.patch(r.key, r.meta, have, status)
 	if p, ok := w.patches[r.key]; ok {
-		p.Status = typedRouteStatus(r.key.Kind, status)
+		p.Base, p.Status = typedRouteStatus(r.key.Kind, have), typedRouteStatus(r.key.Kind, status)
 		w.patches[r.key] = p
 	}
 }

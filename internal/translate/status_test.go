@@ -95,6 +95,8 @@ spec:
 		{"throttled", "a try again is no news", &Outcome{Addresses: address, Failed: failed("", lbmodel.CodeThrottled)}, "", "", ""},
 		{"refused address", "Restrict's finding", &Outcome{Findings: []lbmodel.Finding{{About: key.source(""), Condition: condAccepted, Reason: "UnsupportedAddress"}}},
 			"False/Invalid", "False/Invalid", "False/Invalid"},
+		{"one address of several refused", "a finding about one of spec.addresses is the Gateway's own", &Outcome{Addresses: address, Findings: []lbmodel.Finding{{About: key.source("addresses[1]"), Condition: condProgrammed, Reason: "AddressNotUsable"}}},
+			"False/AddressNotUsable", "False/Pending", "False/Pending"},
 		{"refused listener", "Restrict's finding", &Outcome{Addresses: address, Findings: []lbmodel.Finding{{About: key.source("two"), Parent: key.source(""), Condition: condAccepted, Reason: "UnsupportedProtocol"}}},
 			"True/Programmed", "True/Programmed", "False/Invalid"},
 	}
@@ -143,7 +145,7 @@ spec: {targetRefs: [{group: "", kind: Service, name: a}], validation: {hostname:
 // TestSupportedFeatures: sorted as the API demands, no more than can be had, and
 // within the status's bound.
 func TestSupportedFeatures(t *testing.T) {
-	all := supportedFeatures(&class{everything: true})
+	all := Options{Infrastructure: true}.supportedFeatures(&class{everything: true})
 	if len(all) != len(advertised) || len(all) > 64 {
 		t.Errorf("%d features of %d; a status holds 64", len(all), len(advertised))
 	}
@@ -152,7 +154,7 @@ func TestSupportedFeatures(t *testing.T) {
 	}
 	weak := class{features: lbmodel.Features{Has: map[lbmodel.Feature]lbmodel.Support{lbmodel.FeatureTLSPassthrough: lbmodel.Yes}}}
 	var names []string
-	for _, f := range supportedFeatures(&weak) {
+	for _, f := range (Options{NoTrustBundles: true}).supportedFeatures(&weak) {
 		names = append(names, string(f.Name))
 	}
 	want(t, "features of a passthrough provider", strings.Join(names, " "), "Gateway GatewayRouteHostnameIntersectionPrecedence ListenerSet ReferenceGrant TLSRoute")
@@ -192,4 +194,60 @@ status: {ancestors: [{ancestorRef: {name: theirs}, controllerName: acme.test/x, 
 		t.Errorf("%d gateways use the policy, want the 15 that its status has room for", protected)
 	}
 	want(t, "the sixteenth's route", condition(w.route("r").Status.Parents[15].Conditions, condResolvedRefs), "False/InvalidBackendTLS")
+}
+
+// TestNoTrustBundles: where the kind is not served, a reference to one is of an
+// unknown kind, and the feature is not advertised (GEP-5075).
+func TestNoTrustBundles(t *testing.T) {
+	objects := decode(t, readFile(t, "common.yaml")+`
+---
+kind: Gateway
+metadata: {name: edge, namespace: apps, generation: 1}
+spec: {gatewayClassName: offcluster, listeners: [{name: http, port: 80, protocol: HTTP}]}
+---
+kind: HTTPRoute
+metadata: {name: r, namespace: apps}
+spec: {parentRefs: [{name: edge}], rules: [{backendRefs: [{name: a, port: 80}]}]}
+---
+kind: BackendTLSPolicy
+metadata: {name: p, namespace: apps}
+spec: {targetRefs: [{group: "", kind: Service, name: a}], validation: {hostname: x.test, caCertificateRefs: [{group: certificates.k8s.io, kind: ClusterTrustBundle, name: roots}]}}
+---
+kind: ClusterTrustBundle
+metadata: {name: roots}
+spec: {trustBundle: "@ca1"}
+`)
+	for _, c := range []struct {
+		name, why, accepted, resolved string
+		options                       Options
+	}{
+		{"served", "the bundle is good", "True/Accepted", "True/ResolvedRefs", testOptions()},
+		{"not served", "the same text names nothing", "False/NoValidCACertificate", "False/InvalidKind", withoutBundles(testOptions())},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x, judged := New(snapshotOf(objects...), c.options), 0
+			for _, p := range Status(x, translateAll(t, x), nil, now()) {
+				switch status := p.Status.(type) {
+				case *gwv1.PolicyStatus:
+					judged++
+					want(t, c.why, condition(status.Ancestors[0].Conditions, condAccepted), c.accepted)
+					want(t, c.why, condition(status.Ancestors[0].Conditions, condResolvedRefs), c.resolved)
+				case *gwv1.GatewayClassStatus:
+					offered := slices.ContainsFunc(status.SupportedFeatures, func(f gwv1.SupportedFeature) bool { return f.Name == "ClusterTrustBundle" })
+					judged++
+					if offered == c.options.NoTrustBundles {
+						t.Errorf("%s: ClusterTrustBundle advertised: %v", c.why, offered)
+					}
+				}
+			}
+			if judged != 2 {
+				t.Errorf("%d statuses of a class and a policy, want 2", judged)
+			}
+		})
+	}
+}
+
+func withoutBundles(o Options) Options {
+	o.NoTrustBundles = true
+	return o
 }

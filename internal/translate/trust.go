@@ -37,6 +37,8 @@ const (
 func (t *translation) caBundle(from referrer, group, kind string, namespace *gwv1.Namespace, name string) (Key, []lbmodel.Root, *caProblem) {
 	key := Key{kind, string(deref(namespace, gwv1.Namespace(from.namespace))), name}
 	switch {
+	case group == groupCertificates && kind == KindTrustBundle && t.x.options.NoTrustBundles:
+		return key, nil, &caProblem{caBadKind, fmt.Sprintf("ClusterTrustBundle %s: this cluster does not serve the kind in %s/v1; name a ConfigMap with the key %s", name, groupCertificates, caKey)}
 	case group == groupCertificates && kind == KindTrustBundle:
 		key.Namespace = ""
 		if namespace != nil {

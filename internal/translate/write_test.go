@@ -3,6 +3,7 @@ package translate
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gwxv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 )
@@ -31,6 +32,10 @@ func withStatus(t testing.TB, obj, status any) any {
 	case *gwv1.ListenerSet:
 		o = o.DeepCopy()
 		o.Status = *status.(*gwv1.ListenerSetStatus)
+		return o
+	case *corev1.Service:
+		o = o.DeepCopy()
+		o.Status = *status.(*corev1.ServiceStatus)
 		return o
 	case *gwv1.BackendTLSPolicy:
 		o = o.DeepCopy()

@@ -23,6 +23,9 @@ func abilities() []ability {
 		source := lbmodel.Source{Kind: "Gateway", Namespace: "apps", Name: "gw", Section: string(p)}
 		return &lbmodel.Listener{Name: string(p), Source: source, Port: n, Protocol: p, Forward: forward, Route: source}
 	}
+	limited := port(lbmodel.ProtocolHTTP, 9002)
+	limited.SourceRanges, limited.Forward, limited.Route = []string{"10.0.0.0/8"}, nil, lbmodel.Source{}
+	limited.Rules = []lbmodel.Rule{ruleOf(route{path: "/inside", pools: []string{"p0"}})}
 	action := func(edit func(*lbmodel.Action)) func(*lbmodel.Rule) {
 		return func(r *lbmodel.Rule) { edit(&r.Action) }
 	}
@@ -33,6 +36,7 @@ func abilities() []ability {
 	return []ability{
 		{feature: lbmodel.FeatureTCP, listener: port(lbmodel.ProtocolTCP, 9000)},
 		{feature: lbmodel.FeatureUDP, listener: port(lbmodel.ProtocolUDP, 9001)},
+		{feature: lbmodel.FeatureSourceRanges, listener: limited},
 		{feature: lbmodel.FeaturePathRegex, rule: func(r *lbmodel.Rule) {
 			r.Match.Path = lbmodel.PathMatch{Kind: lbmodel.MatchRegex, Value: "/v[0-9]+"}
 		}},

@@ -149,6 +149,8 @@ func fastPath(tb testing.TB, h Harness) {
 		b.expectQuiet("the plan after the fast path", next, 0)
 		next.unknown = true
 		b.expectQuiet("the plan from files, which know no endpoints,", next, 0)
+		next.unknown = false
+		b.flows(r, next)
 	})
 }
 

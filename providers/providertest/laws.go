@@ -33,7 +33,7 @@ func Laws() []Law {
 		{10, "Patient", "a provider ends with its context, waits when it is throttled, survives hanging calls, " +
 			"reads all pages, is not misled by reads that come late, and remembers (if it is a Marker) since when something is not wanted", patient},
 		{11, "Fast path", "Endpoints equals that part of Compile, a change of endpoints changes nothing else, and " +
-			"endpoints that nobody knows stay", fastPath},
+			"endpoints that nobody knows stay; they, renewed certificates and added roots never wait for approval", fastPath},
 	}
 }
 

@@ -39,6 +39,11 @@ func (b *bench) model(s scene, name string) lbmodel.Gateway {
 		l.TLS = &lbmodel.FrontendTLS{Mode: lbmodel.TLSTerminate, Certificates: []string{"server-" + name}}
 		gw.Listeners = append(gw.Listeners, l)
 	}
+	if offers, _ := b.world.Provider().Offers(gw.Settings); g.limited && offers.Offers(lbmodel.FeatureSourceRanges) {
+		for i := range gw.Listeners {
+			gw.Listeners[i].SourceRanges = []string{"10.0.0.0/8", "2001:db8::/32"}
+		}
+	}
 	if g.adopt {
 		gw = b.harness.Adopt(b.world, gw)
 	}

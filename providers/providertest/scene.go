@@ -26,6 +26,7 @@ type sketch struct {
 	adopt    bool
 	https    bool
 	issued   bool // has a client identity that is issued at Apply
+	limited  bool // serves some client addresses only, where that is offered
 	renewed  int  // how often the owner of the HTTPS certificate has renewed it
 	pools    map[string]pool
 	routes   []route // in matching order
@@ -89,7 +90,7 @@ func draw(r *rand.Rand, locations []string) scene {
 
 func drawGateway(r *rand.Rand, locations []string) sketch {
 	g := sketch{
-		location: pick(r, locations), https: r.IntN(2) == 0, issued: r.IntN(2) == 0,
+		location: pick(r, locations), https: r.IntN(2) == 0, issued: r.IntN(2) == 0, limited: r.IntN(4) == 0,
 		pools: map[string]pool{},
 	}
 	for i, group := range groups {
@@ -178,6 +179,7 @@ var changes = []change{
 		})
 	}},
 	{"HTTPS comes or goes", func(r *rand.Rand, s *scene, _ []string) { s.edit(r, func(g *sketch) { g.https = !g.https }) }},
+	{"source ranges come or go", func(r *rand.Rand, s *scene, _ []string) { s.edit(r, func(g *sketch) { g.limited = !g.limited }) }},
 	{"a certificate is renewed by its owner", func(r *rand.Rand, s *scene, _ []string) {
 		s.edit(r, func(g *sketch) { g.https, g.renewed = true, g.renewed+1 })
 	}},

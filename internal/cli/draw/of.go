@@ -1,6 +1,7 @@
 package draw
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -26,7 +27,7 @@ func Of(gw lbmodel.Gateway) Diagram {
 		b.pool(p.Name)
 	}
 	return Diagram{
-		Title: "Gateway " + gw.Owner.Namespace + "/" + gw.Owner.Name,
+		Title: cmp.Or(gw.Owner.Kind, "Gateway") + " " + gw.Owner.Namespace + "/" + gw.Owner.Name,
 		Columns: []Column{
 			{Name: "listeners", Nodes: b.nodes[0]},
 			{Name: "rules, first match answers", Nodes: b.nodes[1]},
@@ -88,10 +89,14 @@ func (b *builder) listener(l lbmodel.Listener) {
 
 func listenerLines(l lbmodel.Listener) []string {
 	at := fmt.Sprintf("%s :%d", l.Protocol, l.Port)
-	if l.Protocol == lbmodel.ProtocolTCP || l.Protocol == lbmodel.ProtocolUDP {
-		return []string{at}
+	lines := []string{at}
+	if l.Protocol.HasHostnames() {
+		lines = append(lines, listenerHost(l))
 	}
-	return []string{at, listenerHost(l)}
+	if from := words.Sources(l); from != "" {
+		lines = append(lines, from)
+	}
+	return lines
 }
 
 func listenerHost(l lbmodel.Listener) string {

@@ -68,6 +68,8 @@ func endpoint(e lbmodel.Endpoint) Node {
 	n := Node{Title: words.Endpoint(e), Note: e.Pod.String()}
 	if e.Pod.Name != "" {
 		n.Lines = append(n.Lines, "Pod "+e.Pod.Name)
+	} else if e.Node != "" {
+		n.Lines = append(n.Lines, "Node "+e.Node)
 	}
 	if state := words.State(e); state != "" {
 		n.Lines, n.Look = append(n.Lines, state), Idle

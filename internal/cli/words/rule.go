@@ -20,10 +20,27 @@ func Host(hostname string) string {
 // host to tell connections apart by, its hostname.
 func Listener(l lbmodel.Listener) string {
 	at := fmt.Sprintf("%s :%d", l.Protocol, l.Port)
-	if !l.Protocol.HasHostnames() {
-		return at
+	if l.Protocol.HasHostnames() {
+		at += " " + Host(l.Hostname)
 	}
-	return at + " " + Host(l.Hostname)
+	if from := Sources(l); from != "" {
+		at += " " + from
+	}
+	return at
+}
+
+// Sources are the only clients that a listener serves, "" for everybody.
+func Sources(l lbmodel.Listener) string {
+	const few = 4
+	ranges := l.SourceRanges
+	switch {
+	case len(ranges) == 0:
+		return ""
+	case len(ranges) > few:
+		return fmt.Sprintf("from %s and %d more", strings.Join(ranges[:few], ", "), len(ranges)-few)
+	default:
+		return "from " + strings.Join(ranges, ", ")
+	}
 }
 
 // Match is what a request must have: "POST /cart/… x-ver=2 ?beta=1". A path that

@@ -7,6 +7,24 @@ import (
 	"gatehouse.dev/lbmodel"
 )
 
+// TestListener says where a listener listens, for which host, and for whom.
+func TestListener(t *testing.T) {
+	cases := []struct {
+		name, want string
+		listener   lbmodel.Listener
+	}{
+		{"HTTP", "HTTP :80 any host", lbmodel.Listener{Protocol: lbmodel.ProtocolHTTP, Port: 80}},
+		{"UDP", "UDP :53", lbmodel.Listener{Protocol: lbmodel.ProtocolUDP, Port: 53}},
+		{"some clients", "TCP :53 from 10.0.0.0/8, ::/0", lbmodel.Listener{Protocol: lbmodel.ProtocolTCP, Port: 53, SourceRanges: []string{"10.0.0.0/8", "::/0"}}},
+		{"many ranges", "TCP :53 from a, b, c, d and 2 more", lbmodel.Listener{Protocol: lbmodel.ProtocolTCP, Port: 53, SourceRanges: []string{"a", "b", "c", "d", "e", "f"}}},
+	}
+	for _, c := range cases {
+		if got := Listener(c.listener); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
 // TestMatch reads conditions aloud: a reader must be able to tell a prefix from an
 // exact path and an expression from a text.
 func TestMatch(t *testing.T) {

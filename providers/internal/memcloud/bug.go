@@ -18,6 +18,7 @@ const (
 	IgnoresCancel         Bug = "Observe goes on after its context ended"
 	FastPathDiffers       Bug = "Endpoints states something else than Compile"
 	ForgetsMark           Bug = "Mark says done and notes nothing"
+	RenewalIsStructure    Bug = "a renewed certificate waits for approval like a new listener"
 	NeverAlarms           Bug = "an issued certificate does not say when it must be renewed"
 	IssuesAlways          Bug = "Place forgets the live certificate, so that a restart issues a new one"
 )

@@ -127,8 +127,23 @@ func (b Backend) Needs() []lbmodel.ID {
 // Needs implements lbmodel.Spec.
 func (Group) Needs() []lbmodel.ID { return nil }
 
+// Flows implements lbmodel.Flowing.
+func (Group) Flows(lbmodel.Spec) bool { return true }
+
+// Structure implements lbmodel.Flowing.
+func (Group) Structure() lbmodel.Spec { return Group{Unknown: true} }
+
 // Needs implements lbmodel.Spec.
 func (Trust) Needs() []lbmodel.ID { return nil }
+
+// Flows implements lbmodel.Flowing.
+func (t Trust) Flows(have lbmodel.Spec) bool {
+	old, ok := have.(Trust)
+	return ok && !slices.ContainsFunc(old.Roots, func(r string) bool { return !slices.Contains(t.Roots, r) })
+}
+
+// Structure implements lbmodel.Flowing.
+func (t Trust) Structure() lbmodel.Spec { return t }
 
 // Needs implements lbmodel.Spec.
 func (Identity) Needs() []lbmodel.ID { return nil }
@@ -139,6 +154,16 @@ func (i Identity) RenewAt(f lbmodel.Facts) time.Time {
 		return time.Time{}
 	}
 	return i.Wish.Renew.At(*f.Leaf)
+}
+
+// Flows implements lbmodel.Flowing.
+func (i Identity) Flows(have lbmodel.Spec) bool {
+	return i.bug != RenewalIsStructure && lbmodel.DigestOf(i.Structure()) == lbmodel.DigestOf(have.(Identity).Structure())
+}
+
+// Structure implements lbmodel.Flowing.
+func (i Identity) Structure() lbmodel.Spec {
+	return Identity{Wish: i.Wish, Leaf: lbmodel.KnownAfterApply, bug: i.bug}
 }
 
 // immutable is the part of a spec that the service never changes.

@@ -1,4 +1,4 @@
-package manifest
+package keypair
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ const minRSABits = 1024 // crypto/tls signs with nothing shorter
 // blocks are the PEM blocks of a text. Text around them, CRLF and a byte order
 // mark are no harm (RFC 7468, 5.2); a BEGIN line that no block came of is.
 func blocks(name string, text []byte) ([]*pem.Block, error) {
-	text = bytes.TrimPrefix(text, bom)
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	begun := bytes.Count(text, []byte("-----BEGIN "))
 	var all []*pem.Block
 	for {

@@ -1,0 +1,203 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"gatehouse.dev/api/v1alpha1"
+	"gatehouse.dev/internal/translate"
+)
+
+// houseItem is the work on what gateways have in common: their classes' statuses,
+// and the finalizers of classes and parameters that are in use.
+var houseItem = item{Key: translate.Key{Kind: translate.KindGatewayClass}}
+
+// house knows who uses which class and which parameters.
+type house struct {
+	classes    map[string]*gwv1.GatewayClass
+	parameters map[types.NamespacedName]*v1alpha1.GatewayParameters
+	gateways   map[types.NamespacedName]*gwv1.Gateway
+	finalized  map[translate.Key]bool // Gateways and Services with our finalizer
+}
+
+func newHouse() house {
+	return house{
+		classes:    map[string]*gwv1.GatewayClass{},
+		parameters: map[types.NamespacedName]*v1alpha1.GatewayParameters{},
+		gateways:   map[types.NamespacedName]*gwv1.Gateway{},
+		finalized:  map[translate.Key]bool{},
+	}
+}
+
+// bound are the Gateways and Services with our finalizer.
+func (h *house) bound() []translate.Key {
+	var out []translate.Key
+	for key := range h.finalized {
+		out = append(out, key)
+	}
+	return out
+}
+
+// note takes a change, and says whether there is anything to do about it.
+func (h *house) note(c translate.Change) (work bool) {
+	for _, obj := range c.Put {
+		work = h.put(obj) || work
+	}
+	for _, key := range c.Delete {
+		name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
+		delete(h.finalized, key)
+		switch key.Kind {
+		case translate.KindGatewayClass:
+			delete(h.classes, key.Name)
+		case translate.KindParameters:
+			delete(h.parameters, name)
+		case translate.KindGateway:
+			delete(h.gateways, name)
+		default:
+			continue
+		}
+		work = true
+	}
+	return work
+}
+
+func (h *house) put(obj any) bool {
+	meta, ok := obj.(metav1.Object)
+	if !ok {
+		return false
+	}
+	name := types.NamespacedName{Namespace: meta.GetNamespace(), Name: meta.GetName()}
+	switch o := obj.(type) {
+	case *gwv1.GatewayClass:
+		old := h.classes[o.Name]
+		h.classes[o.Name] = o
+		return old == nil || differs(old, o)
+	case *v1alpha1.GatewayParameters:
+		old := h.parameters[name]
+		h.parameters[name] = o
+		return old == nil || differs(old, o)
+	case *gwv1.Gateway:
+		old := h.gateways[name]
+		h.gateways[name] = o
+		h.finalize(o, translate.KindGateway)
+		return old == nil || old.UID != o.UID || old.Generation != o.Generation
+	}
+	if key, ok := translate.KeyOf(obj); ok && key.Kind == translate.KindService {
+		h.finalize(meta, key.Kind)
+	}
+	return false
+}
+
+func (h *house) finalize(meta metav1.Object, kind string) {
+	key := translate.Key{Kind: kind, Namespace: meta.GetNamespace(), Name: meta.GetName()}
+	if slices.Contains(meta.GetFinalizers(), translate.Finalizer) {
+		h.finalized[key] = true
+	} else {
+		delete(h.finalized, key)
+	}
+}
+
+func differs(a, b metav1.Object) bool {
+	return a.GetUID() != b.GetUID() || a.GetGeneration() != b.GetGeneration() || !slices.Equal(a.GetFinalizers(), b.GetFinalizers()) ||
+		(a.GetDeletionTimestamp() == nil) != (b.GetDeletionTimestamp() == nil)
+}
+
+// use is an object with a finalizer to be put right.
+type use struct {
+	kind string
+	obj  metav1.Object
+	used bool
+}
+
+// uses are our classes and the parameters that are ours to bind, with whether
+// anybody uses them. What only the classes of another manager name is bound, and
+// let go, by that one.
+func (h *house) uses(o translate.Options) []use {
+	theirs := h.theirs(o)
+	classes, parameters := map[string]bool{}, map[types.NamespacedName]bool{}
+	for _, name := range o.ServiceParameters {
+		parameters[name] = true
+	}
+	for name, class := range h.classes {
+		if _, ours := o.Controllers[string(class.Spec.ControllerName)]; !ours {
+			continue
+		}
+		classes[name] = false
+		if ref := class.Spec.ParametersRef; ref != nil && ref.Namespace != nil && class.DeletionTimestamp == nil {
+			parameters[types.NamespacedName{Namespace: string(*ref.Namespace), Name: ref.Name}] = true
+		}
+	}
+	for name, g := range h.gateways {
+		class := string(g.Spec.GatewayClassName)
+		if _, ours := classes[class]; !ours {
+			continue
+		}
+		classes[class] = true
+		if i := g.Spec.Infrastructure; i != nil && i.ParametersRef != nil {
+			parameters[types.NamespacedName{Namespace: name.Namespace, Name: i.ParametersRef.Name}] = true
+		}
+		if ref := h.classes[class].Spec.ParametersRef; ref != nil && ref.Namespace != nil {
+			parameters[types.NamespacedName{Namespace: string(*ref.Namespace), Name: ref.Name}] = true
+		}
+	}
+	var out []use
+	for name, used := range classes {
+		out = append(out, use{translate.KindGatewayClass, h.classes[name], used})
+	}
+	for name, p := range h.parameters {
+		if parameters[name] || !theirs[name] {
+			out = append(out, use{translate.KindParameters, p, parameters[name]})
+		}
+	}
+	return out
+}
+
+// theirs are the parameters that classes of others, and gateways of these, name.
+func (h *house) theirs(o translate.Options) map[types.NamespacedName]bool {
+	out := map[types.NamespacedName]bool{}
+	for _, class := range h.classes {
+		if _, ours := o.Controllers[string(class.Spec.ControllerName)]; ours {
+			continue
+		}
+		if ref := class.Spec.ParametersRef; ref != nil && ref.Namespace != nil {
+			out[types.NamespacedName{Namespace: string(*ref.Namespace), Name: ref.Name}] = true
+		}
+	}
+	for name, g := range h.gateways {
+		class := h.classes[string(g.Spec.GatewayClassName)]
+		if class == nil {
+			continue
+		}
+		if _, ours := o.Controllers[string(class.Spec.ControllerName)]; ours {
+			continue
+		}
+		if i := g.Spec.Infrastructure; i != nil && i.ParametersRef != nil {
+			out[types.NamespacedName{Namespace: name.Namespace, Name: i.ParametersRef.Name}] = true
+		}
+	}
+	return out
+}
+
+// keepHouse puts right what gateways have in common.
+func (c *Controller) keepHouse(ctx context.Context) error {
+	patches := translate.Status(c.loop.Index(), nil, nil, metav1.NewTime(time.Now()))
+	errs := []error{c.write(ctx, patches, func(p translate.Patch) bool { return p.Key.Kind == translate.KindGatewayClass })}
+	c.mu.Lock()
+	uses := c.house.uses(c.options)
+	c.mu.Unlock()
+	for _, u := range uses {
+		if u.used {
+			_, err := c.bind(ctx, u.kind, u.obj)
+			errs = append(errs, err)
+		} else {
+			errs = append(errs, c.unbind(ctx, u.kind, u.obj))
+		}
+	}
+	return errors.Join(errs...)
+}

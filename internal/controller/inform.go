@@ -1,0 +1,103 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"gatehouse.dev/api/v1alpha1"
+	"gatehouse.dev/internal/controller/events"
+	"gatehouse.dev/internal/reconcile"
+	"gatehouse.dev/internal/translate"
+	"gatehouse.dev/lbmodel"
+)
+
+// inform tells people of what changed in a pass. Services of the cluster's own
+// service controller hear it from that.
+func (c *Controller) inform(g reconcile.Gateway, obj metav1.Object, planned, done reconcile.Pass, p *passed) {
+	if svc, is := obj.(*corev1.Service); is && c.managed(svc) {
+		return
+	}
+	about, doing := c.reference(g.Key, obj), events.Applying
+	if g.Result.Deleting {
+		doing = events.Deleting
+	}
+	for _, err := range p.errs {
+		c.events.Failed(about, doing, err)
+	}
+	switch {
+	case g.Paused:
+		c.events.Tell(about, events.PausedByUser, "nothing is changed and nothing is deleted while the annotation "+reconcile.PausedAnnotation+" is there")
+	case g.Result.Deleting && g.Result.Parameters.Deletion == v1alpha1.DeletionProtect:
+		c.events.Tell(about, events.DeletionBlocked, "it is not deleted: its GatewayParameters say deletion: Protect")
+	default:
+		c.told(about, g, planned, done)
+	}
+}
+
+// told tells what was done, and what waits for a person.
+func (c *Controller) told(about *corev1.ObjectReference, g reconcile.Gateway, planned, done reconcile.Pass) {
+	made, drift, waits := changes(done), 0, 0
+	for _, group := range planned.Groups {
+		for _, s := range group.Plan.Steps {
+			if s.Cause == lbmodel.Drift {
+				drift++
+			}
+		}
+		for _, w := range group.Plan.Later {
+			if w.Reason == lbmodel.WaitApproval {
+				waits++
+			}
+		}
+	}
+	if waits > 0 && g.Key.Kind == translate.KindGateway {
+		c.events.Tell(about, events.PlanReady, fmt.Sprintf("%d changes wait for approval in GatewayPlan %s", waits, g.Key.Name))
+	}
+	switch {
+	case made == 0 || !done.Settled() || g.Result.Deleting:
+	case g.Key.Kind == translate.KindService:
+		c.events.Tell(about, events.EnsuredLoadBalancer, "Ensured load balancer")
+	case drift > 0:
+		c.events.Tell(about, events.DriftCorrected, fmt.Sprintf("%d changes that others made are undone", drift))
+	default:
+		c.events.Tell(about, events.Applied, fmt.Sprintf("%d changes are made", made))
+	}
+}
+
+// changes are how many steps a pass has done.
+func changes(done reconcile.Pass) (n int) {
+	for _, group := range done.Groups {
+		for _, s := range group.Plan.Steps {
+			if slices.Contains(group.Outcome.Done, s.ID) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// farewell tells what becomes of a deleted object's resources.
+func (c *Controller) farewell(g reconcile.Gateway, obj metav1.Object) {
+	if svc, is := obj.(*corev1.Service); is && c.managed(svc) {
+		return
+	}
+	about, reason, message := c.reference(g.Key, obj), events.Deleted, "its cloud resources are gone"
+	if g.Key.Kind == translate.KindService {
+		reason, message = events.DeletedLoadBalancer, "Deleted load balancer"
+	}
+	if g.Result.Parameters.Deletion == v1alpha1.DeletionRetain {
+		message = "its cloud resources stay: its GatewayParameters say deletion: Retain"
+	}
+	c.events.Tell(about, reason, message)
+	c.events.Forget(about)
+}
+
+func (c *Controller) reference(key translate.Key, obj metav1.Object) *corev1.ObjectReference {
+	r, _ := c.clients.Resource(key.Kind)
+	return &corev1.ObjectReference{
+		Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, UID: obj.GetUID(),
+		APIVersion: r.GroupVersionKind().GroupVersion().String(), ResourceVersion: obj.GetResourceVersion(),
+	}
+}
