@@ -76,6 +76,22 @@ var rules = []rule{
 		why:  "files and a controller drive it alike, over any provider",
 	},
 	{
+		name: "the controller", of: "gatehouse.dev/internal/controller",
+		deps: []string{"gatehouse.dev/fake/cloud", "gatehouse.dev/fake/dataplane", "gatehouse.dev/fake/local", "gatehouse.dev/fake/remote", "gatehouse.dev/providers/aws", "gatehouse.dev/providers/gcp", "gatehouse.dev/internal/cli", "gatehouse.dev/internal/manifest"},
+		why:  "a controller drives whatever providers it is handed",
+	},
+	{
+		name: "what a cloud-controller-manager imports", of: "gatehouse.dev/ccm",
+		deps: []string{"gatehouse.dev/fake/cloud", "gatehouse.dev/fake/dataplane", "gatehouse.dev/fake/local", "gatehouse.dev/fake/remote", "gatehouse.dev/providers/aws", "gatehouse.dev/providers/gcp", "gatehouse.dev/internal/cli", "gatehouse.dev/internal/manifest"},
+		why:  "a vendor's manager gets no other cloud's code with it",
+	},
+	{
+		name: "the fake cloud as a process", of: "gatehouse.dev/fake/remote",
+		deps:   []string{"gatehouse.dev/", "k8s.io/", "sigs.k8s.io/", "github.com/aws/", "cloud.google.com/"},
+		except: []string{"gatehouse.dev/lbmodel", "gatehouse.dev/providers", "gatehouse.dev/fake/"},
+		why:    "the fake is a provider like any other",
+	},
+	{
 		name: "the CLI", of: "gatehouse.dev/internal/cli",
 		deps:   []string{"gatehouse.dev/providers/aws", "gatehouse.dev/providers/gcp", "gatehouse.dev/fake/cloud", "gatehouse.dev/fake/dataplane"},
 		except: []string{},
