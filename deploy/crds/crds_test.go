@@ -61,7 +61,7 @@ func TestDefaults(t *testing.T) {
 	all := definitions(t)
 	tests := []struct{ name, kind, in, want string }{
 		{"parameters", "GatewayParameters", "spec: {fake: {}}",
-			"spec: {apply: Auto, drift: Repair, deletion: Delete, minimumBackendTLS: None, serviceTargets: Pods, fake: {location: local}}"},
+			"spec: {apply: Auto, drift: Repair, deletion: Delete, minimumBackendTLS: None, serviceTargets: Pods, fake: {}}"},
 		{"binding", "MeshBinding", "spec: {controllerName: a.b/c, gateways: {namespaceSelector: {}}}",
 			"spec: {controllerName: a.b/c, gateways: {namespaceSelector: {}}, minimumTLS: ClientAndServer, identity: {issuer: Mesh}}"},
 	}

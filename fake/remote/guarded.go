@@ -81,7 +81,7 @@ func (g *guarded) admit(raw []byte) error {
 		p, err := netip.ParsePrefix(text)
 		if err == nil && !slices.ContainsFunc(g.pool, func(q netip.Prefix) bool { return q.Bits() <= p.Bits() && q.Contains(p.Addr()) }) {
 			return refuse(cloud.InvalidArgument, "prefixes[%d] is %s, and this cloud has addresses of %v only: "+
-				"choose one of them as addressPool of the gateway's parameters", i, text, g.pool)
+				"set addressPool to some of them in the GatewayParameters of the class (for Services: those of the manager's services.parameters)", i, text, g.pool)
 		}
 	}
 	return nil

@@ -7,9 +7,8 @@ package settings
 
 // Settings configures the fake provider for the gateways of a class.
 type Settings struct {
-	// Location is the fake region that resources live in.
+	// Location is the fake region that resources live in; unset is local.
 	// +optional
-	// +kubebuilder:default=local
 	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9-]{0,30}$`
 	Location string `json:"location,omitempty"`
 	// AddressPool are the prefixes that gateway addresses are taken from, of either

@@ -11,6 +11,7 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"gatehouse.dev/api/v1alpha1"
+	"gatehouse.dev/internal/controller/events"
 	"gatehouse.dev/internal/translate"
 )
 
@@ -112,7 +113,7 @@ func differs(a, b metav1.Object) bool {
 type use struct {
 	kind string
 	obj  metav1.Object
-	used bool
+	by   string // one of those that use it; "" for nobody
 }
 
 // uses are our classes and the parameters that are ours to bind, with whether
@@ -120,17 +121,17 @@ type use struct {
 // let go, by that one.
 func (h *house) uses(o translate.Options) []use {
 	theirs := h.theirs(o)
-	classes, parameters := map[string]bool{}, map[types.NamespacedName]bool{}
-	for _, name := range o.ServiceParameters {
-		parameters[name] = true
+	classes, parameters := map[string]string{}, map[types.NamespacedName]string{}
+	for provider, name := range o.ServiceParameters {
+		parameters[name] = "the manager's configuration, for Services of provider " + provider
 	}
 	for name, class := range h.classes {
 		if _, ours := o.Controllers[string(class.Spec.ControllerName)]; !ours {
 			continue
 		}
-		classes[name] = false
+		classes[name] = ""
 		if ref := class.Spec.ParametersRef; ref != nil && ref.Namespace != nil && class.DeletionTimestamp == nil {
-			parameters[types.NamespacedName{Namespace: string(*ref.Namespace), Name: ref.Name}] = true
+			parameters[types.NamespacedName{Namespace: string(*ref.Namespace), Name: ref.Name}] = "GatewayClass " + name
 		}
 	}
 	for name, g := range h.gateways {
@@ -138,20 +139,21 @@ func (h *house) uses(o translate.Options) []use {
 		if _, ours := classes[class]; !ours {
 			continue
 		}
-		classes[class] = true
+		who := "Gateway " + name.String()
+		classes[class] = who
 		if i := g.Spec.Infrastructure; i != nil && i.ParametersRef != nil {
-			parameters[types.NamespacedName{Namespace: name.Namespace, Name: i.ParametersRef.Name}] = true
+			parameters[types.NamespacedName{Namespace: name.Namespace, Name: i.ParametersRef.Name}] = who
 		}
 		if ref := h.classes[class].Spec.ParametersRef; ref != nil && ref.Namespace != nil {
-			parameters[types.NamespacedName{Namespace: string(*ref.Namespace), Name: ref.Name}] = true
+			parameters[types.NamespacedName{Namespace: string(*ref.Namespace), Name: ref.Name}] = who
 		}
 	}
 	var out []use
-	for name, used := range classes {
-		out = append(out, use{translate.KindGatewayClass, h.classes[name], used})
+	for name, who := range classes {
+		out = append(out, use{translate.KindGatewayClass, h.classes[name], who})
 	}
 	for name, p := range h.parameters {
-		if parameters[name] || !theirs[name] {
+		if parameters[name] != "" || !theirs[name] {
 			out = append(out, use{translate.KindParameters, p, parameters[name]})
 		}
 	}
@@ -192,11 +194,15 @@ func (c *Controller) keepHouse(ctx context.Context) error {
 	uses := c.house.uses(c.options)
 	c.mu.Unlock()
 	for _, u := range uses {
-		if u.used {
-			_, err := c.bind(ctx, u.kind, u.obj)
-			errs = append(errs, err)
-		} else {
+		if u.by == "" {
 			errs = append(errs, c.unbind(ctx, u.kind, u.obj))
+			continue
+		}
+		_, err := c.bind(ctx, u.kind, u.obj)
+		errs = append(errs, err)
+		if u.obj.GetDeletionTimestamp() != nil {
+			key := translate.Key{Kind: u.kind, Namespace: u.obj.GetNamespace(), Name: u.obj.GetName()}
+			c.events.Tell(c.reference(key, u.obj), events.DeletionBlocked, "it stays while it is in use, by "+u.by+" for one; it goes when nothing names it any more")
 		}
 	}
 	return errors.Join(errs...)

@@ -68,7 +68,7 @@ func TestUses(t *testing.T) {
 				if u.obj.GetNamespace() == "apps" {
 					name = "apps/" + name
 				}
-				got[name] = u.used
+				got[name] = u.by != ""
 			}
 			if d := cmp.Diff(tt.want, got); d != "" {
 				t.Errorf("uses (-want +got):\n%s", d)

@@ -53,17 +53,24 @@ func (c *Controller) told(about *corev1.ObjectReference, g reconcile.Gateway, pl
 		}
 	}
 	if waits > 0 && g.Key.Kind == translate.KindGateway {
-		c.events.Tell(about, events.PlanReady, fmt.Sprintf("%d changes wait for approval in GatewayPlan %s", waits, g.Key.Name))
+		c.events.Tell(about, events.PlanReady, count(waits, "change waits", "changes wait")+" for approval in GatewayPlan "+g.Key.Name)
 	}
 	switch {
 	case made == 0 || !done.Settled() || g.Result.Deleting:
 	case g.Key.Kind == translate.KindService:
 		c.events.Tell(about, events.EnsuredLoadBalancer, "Ensured load balancer")
 	case drift > 0:
-		c.events.Tell(about, events.DriftCorrected, fmt.Sprintf("%d changes that others made are undone", drift))
+		c.events.Tell(about, events.DriftCorrected, count(drift, "change that others made is", "changes that others made are")+" undone")
 	default:
-		c.events.Tell(about, events.Applied, fmt.Sprintf("%d changes are made", made))
+		c.events.Tell(about, events.Applied, count(made, "change is made", "changes are made"))
 	}
+}
+
+func count(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", more)
 }
 
 // changes are how many steps a pass has done.

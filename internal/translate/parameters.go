@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -100,6 +101,9 @@ func (x *Index) gatewayParameters(c class, g *gwv1.Gateway) (v1alpha1.GatewayPar
 		return c.params, c.settings, field + problem
 	}
 	if c.settings != nil {
+		if name := differing(settings, c.settings); name != "" {
+			return c.params, c.settings, fmt.Sprintf("%s%s/%s: spec.%s.%s is not what the class's GatewayParameters say, which decide it; take it out, or change it there", field, g.Namespace, ref.Name, c.provider, name)
+		}
 		settings = c.settings
 	}
 	merged, problem := tighten(c.params, p.Spec)
@@ -107,6 +111,21 @@ func (x *Index) gatewayParameters(c class, g *gwv1.Gateway) (v1alpha1.GatewayPar
 		return c.params, c.settings, fmt.Sprintf("%s%s/%s: %s", field, g.Namespace, ref.Name, problem)
 	}
 	return merged, settings, ""
+}
+
+// differing is the first field of a Gateway's provider section that the class's
+// section does not have alike; "" is that there is none.
+func differing(own, class json.RawMessage) string {
+	var mine, theirs map[string]any
+	if json.Unmarshal(own, &mine) != nil || json.Unmarshal(class, &theirs) != nil {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(mine)) {
+		if !reflect.DeepEqual(mine[name], theirs[name]) {
+			return name
+		}
+	}
+	return ""
 }
 
 // scale is a parameter's values, loosest first.

@@ -89,6 +89,9 @@ type gatewayView struct {
 func (w *statusWriter) view(key Key, r Result) *gatewayView {
 	v := &gatewayView{w: w, key: key, result: r, findings: w.findings(key)}
 	v.outcome, v.applied = w.outcomes[key]
+	if r.Deleting && len(v.outcome.Failed) == 0 {
+		v.applied = false // it wants nothing any more: what its status says of the cloud stays
+	}
 	v.acceptedVerdict = v.gatewayAccepted()
 	v.accepted = v.acceptedVerdict.status == metav1.ConditionTrue
 	v.attachRoutes()

@@ -116,6 +116,31 @@ spec:
 	}
 }
 
+// TestLeavingKeepsProgrammed: a gateway that is going wants nothing, so nothing is
+// wrong with what it wants; that is no news about the cloud.
+func TestLeavingKeepsProgrammed(t *testing.T) {
+	x := indexOf(t, `
+kind: Gateway
+metadata: {name: edge, namespace: apps, generation: 2, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [gatehouse.dev/cloud-resources]}
+spec:
+  gatewayClassName: offcluster
+  listeners: [{name: one, port: 80, protocol: HTTP}]
+status:
+  conditions: [{type: Programmed, status: "False", reason: AddressNotUsable, message: "taken", lastTransitionTime: "2026-01-01T00:00:00Z", observedGeneration: 1}]
+`)
+	key := Key{KindGateway, "apps", "edge"}
+	outcome := Outcome{Addresses: []lbmodel.Address{{Type: lbmodel.AddressIP, Value: "192.0.2.1"}}, Sync: Sync{Reason: Paused}}
+	for _, p := range Status(x, translateAll(t, x), map[Key]Outcome{key: outcome}, now()) {
+		if p.Key == key {
+			s := p.Status.(*gwv1.GatewayStatus)
+			want(t, "Programmed", condition(s.Conditions, condProgrammed), "False/AddressNotUsable")
+			want(t, "InSync", condition(s.Conditions, CondInSync), "False/Paused")
+			return
+		}
+	}
+	t.Error("the pause is not told")
+}
+
 // TestRestrictReachesStatus: what a provider cannot do, found by Restrict, is
 // told on the route and the policy; a route whose every rule is refused is not
 // accepted.
