@@ -87,8 +87,12 @@ func parseAudit(text []byte) ([]Request, error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("audit log: %w", err)
 		}
-		if e.Stage != "ResponseComplete" {
-			continue // a watch begins
+		counts := "ResponseComplete"
+		if e.Verb == "watch" && e.ResponseStatus.Code < 300 {
+			counts = "ResponseStarted" // it may not end
+		}
+		if e.Stage != counts {
+			continue
 		}
 		r := Request{
 			User: e.User.Username, Verb: e.Verb, URI: e.RequestURI, Group: e.ObjectRef.APIGroup, Resource: e.ObjectRef.Resource,

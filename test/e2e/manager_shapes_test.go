@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"gatehouse.dev/test/cluster"
+	"gatehouse.dev/test/cluster/programs"
 )
 
 // classless is a Service that the cluster's own cloud controller manager serves.
@@ -66,10 +67,10 @@ func TestAllInOne(t *testing.T) {
 	t.Run("a Service without a class", func(t *testing.T) {
 		plainService(t, c, o, "service.kubernetes.io/load-balancer-cleanup")
 	})
-	if text, err := r.ask(t.Context(), "/healthz?verbose", ""); err != nil {
+	if text, err := r.Ask(t.Context(), "/healthz?verbose", ""); err != nil {
 		t.Errorf("%v\n%s", err, text)
 	}
-	r.signal(t, syscall.SIGTERM)
+	r.Signal(t, syscall.SIGTERM)
 	newReplica(t, c.Kubeconfig(), 10269, o, "--gatehouse-config="+config, "--gatehouse-service-default-provider=fake")
 	t.Run("a Service without a class and without a service controller", func(t *testing.T) {
 		plainService(t, c, o, "gatehouse.dev/cloud-resources")
@@ -87,7 +88,7 @@ func uninitialized(t *testing.T, c *cluster.Cluster, name string) {
 
 // plainService wants a Service to get a load balancer and to be rid of it again,
 // kept by whom its finalizer tells.
-func plainService(t *testing.T, c *cluster.Cluster, o *outside, finalizer string) {
+func plainService(t *testing.T, c *cluster.Cluster, o *programs.Cloud, finalizer string) {
 	c.Apply(t, classless)
 	var address string
 	eventually(t, func(ctx context.Context) error {
@@ -106,7 +107,7 @@ func plainService(t *testing.T, c *cluster.Cluster, o *outside, finalizer string
 	})
 	serves(t, "http://"+address)
 	c.Delete(t, classless)
-	if left := o.state(t).Objects; len(left) > 0 {
+	if left := o.Now(t).Objects; len(left) > 0 {
 		t.Errorf("the Service is gone, and the cloud still has %v", left)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"gatehouse.dev/fake/remote"
 	"gatehouse.dev/test/cluster"
 	"gatehouse.dev/test/cluster/certs"
+	"gatehouse.dev/test/cluster/programs"
 )
 
 // secure is a Gateway with a certificate, so that a failover that issues or uploads
@@ -75,9 +76,9 @@ func TestManager(t *testing.T) {
 	certificate(t, c, "front")
 	readyPods(t, c, "app=web", 2)
 	o := newOutside(t)
-	a := newReplica(t, c.Kubeconfig(), 10268, o, open)
-	eventually(t, a.leads)
-	b := newReplica(t, c.Kubeconfig(), 10269, o, open)
+	a := newReplica(t, c.Kubeconfig(), 10268, o, programs.OpenMetrics)
+	eventually(t, a.Leads)
+	b := newReplica(t, c.Kubeconfig(), 10269, o, programs.OpenMetrics)
 	c.Apply(t, secure)
 	address := programmed(t, c, "front")
 	url := "http://" + address
@@ -85,47 +86,47 @@ func TestManager(t *testing.T) {
 	serves(t, "https://"+address)
 
 	t.Run("one acts", func(t *testing.T) {
-		if err := b.leads(t.Context()); err == nil || b.calls(t) || !a.calls(t) {
+		if err := b.Leads(t.Context()); err == nil || calls(t, b) || !calls(t, a) {
 			t.Errorf("the second leads (%v) or has called the cloud; want the first to do it all", err)
 		}
 	})
 	t.Run("the log is JSON", func(t *testing.T) {
-		lines, err := a.lines()
+		lines, err := a.Lines()
 		if err != nil || len(lines) == 0 || lines[0]["msg"] == nil {
 			t.Errorf("%d lines, %v; want objects with msg", len(lines), err)
 		}
 	})
 	t.Run("health names each controller", func(t *testing.T) {
-		text, err := a.ask(t.Context(), "/healthz?verbose", "")
+		text, err := a.Ask(t.Context(), "/healthz?verbose", "")
 		if err != nil || !strings.Contains(text, "offcluster-gateway-controller ok") || !strings.Contains(text, "leaderElection ok") {
 			t.Errorf("%v\n%s", err, text)
 		}
 	})
 	t.Run("kill -9 under load", func(t *testing.T) { killed(t, c, o, a, b, url) })
-	a = newReplica(t, c.Kubeconfig(), 10270, o, open)
+	a = newReplica(t, c.Kubeconfig(), 10270, o, programs.OpenMetrics)
 	t.Run("failover without change changes nothing", func(t *testing.T) { unchanged(t, o, b, a) })
-	b = newReplica(t, c.Kubeconfig(), 10271, o, open)
+	b = newReplica(t, c.Kubeconfig(), 10271, o, programs.OpenMetrics)
 	t.Run("SIGTERM hands over at once", func(t *testing.T) { handedOver(t, c, a, b, url) })
 	t.Run("the second SIGTERM ends at once", func(t *testing.T) { twice(t, c, o, b) })
-	last := newReplica(t, c.Kubeconfig(), 10272, o, open)
-	eventually(t, last.leads)
+	last := newReplica(t, c.Kubeconfig(), 10272, o, programs.OpenMetrics)
+	eventually(t, last.Leads)
 	t.Run("a lost lease ends it", func(t *testing.T) { loses(t, c, o, last) })
 }
 
 // killed kills the leader amid edits, and wants traffic not to notice and the next
 // leader to finish them.
-func killed(t *testing.T, c *cluster.Cluster, o *outside, leader, next *replica, url string) {
-	before := o.state(t)
+func killed(t *testing.T, c *cluster.Cluster, o *programs.Cloud, leader, next *programs.Manager, url string) {
+	before := o.Now(t)
 	stop := load(t, url)
 	const routes = 20
 	for n := range routes {
 		if n == routes/2 {
-			leader.signal(t, syscall.SIGKILL)
+			leader.Signal(t, syscall.SIGKILL)
 		}
 		c.Apply(t, numbered(n))
 	}
 	began := time.Now()
-	eventually(t, next.leads)
+	eventually(t, next.Leads)
 	t.Logf("the next leads %s after the kill", time.Since(began))
 	for n := range routes {
 		eventually(t, func(ctx context.Context) error { return follows(ctx, url, n) })
@@ -134,7 +135,7 @@ func killed(t *testing.T, c *cluster.Cluster, o *outside, leader, next *replica,
 	if len(failed) > 0 {
 		t.Errorf("%d of %d requests failed, the first: %v", len(failed), asked, failed[0])
 	}
-	after := o.state(t)
+	after := o.Now(t)
 	before.Objects["Rule"] += 2 * routes // at each of the two listeners
 	if diff := cmp.Diff(before.Objects, after.Objects); diff != "" {
 		t.Errorf("objects by kind, of which none may be missing or be there twice (-want +got):\n%s", diff)
@@ -147,30 +148,30 @@ func killed(t *testing.T, c *cluster.Cluster, o *outside, leader, next *replica,
 }
 
 // unchanged kills the leader while nothing is to be done.
-func unchanged(t *testing.T, o *outside, leader, next *replica) {
+func unchanged(t *testing.T, o *programs.Cloud, leader, next *programs.Manager) {
 	settle(t, o)
-	before := o.changes(t)
-	leader.signal(t, syscall.SIGKILL)
-	eventually(t, next.leads)
+	before := o.Changes(t)
+	leader.Signal(t, syscall.SIGKILL)
+	eventually(t, next.Leads)
 	eventually(t, func(context.Context) error {
-		if !next.calls(t) {
+		if !calls(t, next) {
 			return fmt.Errorf("the next leader has not looked at the cloud yet")
 		}
 		return nil
 	})
 	settle(t, o)
-	if diff := cmp.Diff(before, o.changes(t)); diff != "" {
+	if diff := cmp.Diff(before, o.Changes(t)); diff != "" {
 		t.Errorf("the failover changed the cloud (-before +after):\n%s", diff)
 	}
 }
 
 // settle waits until the cloud has not been changed for a while.
-func settle(t *testing.T, o *outside) {
+func settle(t *testing.T, o *programs.Cloud) {
 	t.Helper()
 	const still = 2 * time.Second
-	last, since := o.changes(t), time.Now()
+	last, since := o.Changes(t), time.Now()
 	for deadline := time.Now().Add(30 * time.Second); time.Since(since) < still; time.Sleep(100 * time.Millisecond) {
-		if now := o.changes(t); !cmp.Equal(now, last) {
+		if now := o.Changes(t); !cmp.Equal(now, last) {
 			last, since = now, time.Now()
 		}
 		if time.Now().After(deadline) {
@@ -181,17 +182,17 @@ func settle(t *testing.T, o *outside) {
 
 // handedOver stops the leader with a change under way, and measures when the next
 // one brings the change after it.
-func handedOver(t *testing.T, c *cluster.Cluster, leader, next *replica, url string) {
-	if err := next.leads(t.Context()); err == nil {
+func handedOver(t *testing.T, c *cluster.Cluster, leader, next *programs.Manager, url string) {
+	if err := next.Leads(t.Context()); err == nil {
 		t.Fatal("both lead")
 	}
 	stop, held := load(t, url), holder(t, c)
 	c.Apply(t, numbered(100))
 	began := time.Now()
-	leader.signal(t, syscall.SIGTERM)
+	leader.Signal(t, syscall.SIGTERM)
 	ended := time.Since(began)
-	if leader.err != nil {
-		t.Errorf("the leader ended with %v, want nothing wrong", leader.err)
+	if leader.Err() != nil {
+		t.Errorf("the leader ended with %v, want nothing wrong", leader.Err())
 	}
 	if now := holder(t, c); now == held {
 		t.Errorf("the lease is still held by %s, which has ended", now)
@@ -208,7 +209,7 @@ func handedOver(t *testing.T, c *cluster.Cluster, leader, next *replica, url str
 	if asked, failed := stop(); len(failed) > 0 {
 		t.Errorf("%d of %d requests failed, the first: %v", len(failed), asked, failed[0])
 	}
-	eventually(t, next.leads)
+	eventually(t, next.Leads)
 }
 
 // holder is whose the lease is.
@@ -223,12 +224,12 @@ func holder(t *testing.T, c *cluster.Cluster) string {
 
 // twice wants the first signal to wait for a call that is under way, and the second
 // one not to.
-func twice(t *testing.T, c *cluster.Cluster, o *outside, leader *replica) {
-	if err := o.admin.Spoil(t.Context(), remote.Fault{Call: "Create", Kind: remote.Hang}); err != nil {
+func twice(t *testing.T, c *cluster.Cluster, o *programs.Cloud, leader *programs.Manager) {
+	if err := o.Admin.Spoil(t.Context(), remote.Fault{Call: "Create", Kind: remote.Hang}); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := o.admin.Spoil(t.Context()); err != nil {
+		if err := o.Admin.Spoil(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -248,12 +249,12 @@ func twice(t *testing.T, c *cluster.Cluster, o *outside, leader *replica) {
 		t.Fatal(err)
 	}
 	select {
-	case <-leader.ended:
+	case <-leader.Ended():
 		t.Error("it ended with a call under way")
 	case <-time.After(2 * time.Second):
 	}
 	began := time.Now()
-	leader.signal(t, syscall.SIGTERM)
+	leader.Signal(t, syscall.SIGTERM)
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("it ended %s after the second signal, want at once", took)
 	}
@@ -261,21 +262,21 @@ func twice(t *testing.T, c *cluster.Cluster, o *outside, leader *replica) {
 
 // loses takes the API server away, and wants the leader to end when it can no longer
 // be sure that it leads, without another change.
-func loses(t *testing.T, c *cluster.Cluster, o *outside, leader *replica) {
+func loses(t *testing.T, c *cluster.Cluster, o *programs.Cloud, leader *programs.Manager) {
 	settle(t, o)
-	before := o.changes(t)
+	before := o.Changes(t)
 	c.KillAPIServer()
 	began := time.Now()
 	select {
-	case <-leader.ended:
+	case <-leader.Ended():
 	case <-time.After(20 * time.Second):
 		t.Fatal("it still runs")
 	}
-	t.Logf("it ended %s after the API server: %v", time.Since(began), leader.err)
+	t.Logf("it ended %s after the API server: %v", time.Since(began), leader.Err())
 	if leader.ProcessState.ExitCode() != 1 {
-		t.Errorf("it ended with %v, want exit status 1", leader.err)
+		t.Errorf("it ended with %v, want exit status 1", leader.Err())
 	}
-	if diff := cmp.Diff(before, o.changes(t)); diff != "" {
+	if diff := cmp.Diff(before, o.Changes(t)); diff != "" {
 		t.Errorf("it changed the cloud (-before +after):\n%s", diff)
 	}
 	if err := c.RestartAPIServer(t.Context()); err != nil {

@@ -3,12 +3,11 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +26,7 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"gatehouse.dev/test/cluster"
+	"gatehouse.dev/test/cluster/programs"
 )
 
 const (
@@ -68,14 +68,18 @@ func TestRBAC(t *testing.T) {
 	if err := os.WriteFile(config, []byte(configuration), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	start := func(port int) *replica {
+	start := func(port int) *programs.Manager {
 		r := newReplica(t, kubeconfig, port, o, "--gatehouse-config="+config, "--leader-elect-resource-namespace="+system,
 			"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig)
 		t.Cleanup(func() { _ = r.Process.Kill() })
 		return r
 	}
+	audit, err := c.Audit()
+	if err != nil {
+		t.Fatal(err)
+	}
 	everything(t, c, o, start)
-	used, refused := requests(t, c, "system:serviceaccount:"+system+":"+account)
+	used, refused := requests(t, audit, "system:serviceaccount:"+system+":"+account)
 	for _, r := range refused {
 		t.Errorf("refused: %s", r)
 	}
@@ -143,56 +147,33 @@ func granted(t *testing.T, objects []*unstructured.Unstructured) map[string]bool
 
 // requests are what a user has asked the API server for, by the audit log, and
 // what was refused.
-func requests(t *testing.T, c *cluster.Cluster, user string) (used map[string]bool, refused []string) {
+func requests(t *testing.T, audit *cluster.Audit, user string) (used map[string]bool, refused []string) {
 	t.Helper()
-	f, err := os.Open(c.AuditLog())
+	all, err := audit.Next()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
 	used = map[string]bool{}
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var e struct {
-			User           struct{ Username string }
-			Verb           string
-			RequestURI     string
-			ObjectRef      *struct{ Resource, APIGroup, Subresource string }
-			ResponseStatus struct {
-				Code    int
-				Message string
-			}
-		}
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			t.Fatal(err)
-		}
-		if e.User.Username != user {
+	for _, r := range all {
+		if r.User != user {
 			continue
 		}
-		if e.ResponseStatus.Code == 403 && !strings.Contains(e.ResponseStatus.Message, "being terminated") {
-			refused = append(refused, fmt.Sprintf("%s %s: %s", e.Verb, e.RequestURI, e.ResponseStatus.Message))
+		if r.Code == http.StatusForbidden && !strings.Contains(r.Message, "being terminated") {
+			refused = append(refused, fmt.Sprintf("%s %s: %s", r.Verb, r.URI, r.Message))
 		}
-		if e.ObjectRef == nil || e.ObjectRef.Resource == "" {
+		if r.Resource == "" {
 			continue // discovery and /healthz, which everybody may ask for
 		}
-		resource := e.ObjectRef.Resource
-		if e.ObjectRef.Subresource != "" {
-			resource += "/" + e.ObjectRef.Subresource
+		used[right(r.Verb, r.Group, r.Resource)] = true
+		if r.Verb == "patch" && r.Code == http.StatusCreated { // server-side apply asks for both
+			used[right("create", r.Group, r.Resource)] = true
 		}
-		used[right(e.Verb, e.ObjectRef.APIGroup, resource)] = true
-		if e.Verb == "patch" && e.ResponseStatus.Code == 201 { // server-side apply asks for both
-			used[right("create", e.ObjectRef.APIGroup, resource)] = true
-		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
 	}
 	return used, slices.Compact(refused)
 }
 
 // everything makes the manager do all that it can do.
-func everything(t *testing.T, c *cluster.Cluster, o *outside, start func(port int) *replica) {
+func everything(t *testing.T, c *cluster.Cluster, o *programs.Cloud, start func(port int) *programs.Manager) {
 	t.Helper()
 	r := start(10268)
 	certificate(t, c, "front")
@@ -218,12 +199,12 @@ func everything(t *testing.T, c *cluster.Cluster, o *outside, start func(port in
 
 	// An object that goes by force while nobody watches; and an API server that does
 	// not stream what there is, as those before 1.34 may.
-	r.signal(t, syscall.SIGTERM)
+	r.Signal(t, syscall.SIGTERM)
 	force(t, c, "front")
 	t.Setenv("KUBE_FEATURE_WatchListClient", "false")
 	r = start(10269)
 	eventually(t, func(context.Context) error {
-		if n := o.state(t).Objects["Address"]; n > 2 {
+		if n := o.Now(t).Objects["Address"]; n > 2 {
 			return fmt.Errorf("%d addresses, want those of a gateway and of a Service", n)
 		}
 		return nil
@@ -233,9 +214,9 @@ func everything(t *testing.T, c *cluster.Cluster, o *outside, start func(port in
 		c.Delete(t, text)
 	}
 	time.Sleep(2 * time.Second) // events come after
-	r.signal(t, syscall.SIGTERM)
-	if r.err != nil {
-		t.Errorf("the manager ended with %v", r.err)
+	r.Signal(t, syscall.SIGTERM)
+	if r.Err() != nil {
+		t.Errorf("the manager ended with %v", r.Err())
 	}
 }
 
@@ -344,7 +325,7 @@ func approvedAndAuto(t *testing.T, c *cluster.Cluster) {
 }
 
 // metricsWithToken reads /metrics as somebody who may, and as somebody who may not.
-func metricsWithToken(t *testing.T, c *cluster.Cluster, r *replica) {
+func metricsWithToken(t *testing.T, c *cluster.Cluster, r *programs.Manager) {
 	t.Helper()
 	c.Apply(t, scraper)
 	who, err := c.AsServiceAccount(t.Context(), namespace, "scraper")
@@ -352,13 +333,13 @@ func metricsWithToken(t *testing.T, c *cluster.Cluster, r *replica) {
 		t.Fatal(err)
 	}
 	eventually(t, func(ctx context.Context) error {
-		text, err := r.ask(ctx, "/metrics", who.BearerToken)
+		text, err := r.Ask(ctx, "/metrics", who.BearerToken)
 		if err == nil && !strings.Contains(text, "gatehouse_cloud_requests_total{") {
 			err = errors.New("no metrics of ours")
 		}
 		return err
 	})
-	if _, err := r.ask(t.Context(), "/metrics", ""); err == nil {
+	if _, err := r.Ask(t.Context(), "/metrics", ""); err == nil {
 		t.Error("/metrics is open to everybody")
 	}
 }

@@ -12,13 +12,14 @@ import (
 
 // Cloud is a fake cloud with its data plane, in a process of its own.
 type Cloud struct {
-	*Process
+	*Running
 	Address string // for --fake-cloud
 	State   string // the folder of what it holds
 	Admin   *remote.Admin
 
 	program string
 	args    []string
+	manager string // the program that is run over it, built when the cloud was
 }
 
 // StartCloud starts an empty one, whose gateways have addresses of a prefix, and
@@ -28,7 +29,7 @@ func StartCloud(tb testing.TB, pool string) *Cloud {
 	dir := tb.TempDir()
 	socket := filepath.Join(dir, "run", "cloud.sock")
 	c := &Cloud{Address: "unix://" + socket, State: filepath.Join(dir, "state")}
-	c.program = Build(tb, "gatehouse")
+	c.program, c.manager = build(tb, "gatehouse"), build(tb, "gatehouse-controller-manager")
 	c.args = []string{"fake-cloud", "--state", c.State, "--socket", socket, "--address-pool", pool, "--ports", "exact", "--faults"}
 	c.Restart(tb)
 	return c
@@ -37,7 +38,7 @@ func StartCloud(tb testing.TB, pool string) *Cloud {
 // Restart starts a cloud that has ended, with what it held.
 func (c *Cloud) Restart(tb testing.TB) {
 	tb.Helper()
-	c.Process = Run(tb, "fake-cloud", c.program, c.args...)
+	c.Running = Run(tb, "fake-cloud", c.program, c.args...)
 	eventually(tb, func(ctx context.Context) (err error) {
 		c.Admin, err = remote.OpenAdmin(remote.Config{Address: c.Address})
 		if err == nil {

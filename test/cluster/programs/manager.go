@@ -14,7 +14,6 @@ import (
 
 // ManagerConfig makes a Manager.
 type ManagerConfig struct {
-	Program    string // that of [Build]
 	Kubeconfig string
 	Cluster    string // --cluster-name
 	Port       int    // of /healthz and /metrics, on 127.0.0.1
@@ -24,7 +23,7 @@ type ManagerConfig struct {
 
 // Manager is one process of gatehouse-controller-manager: a replica.
 type Manager struct {
-	*Process
+	*Running
 	Port int
 }
 
@@ -34,16 +33,20 @@ func StartManager(tb testing.TB, c ManagerConfig) *Manager {
 	tb.Helper()
 	args := append([]string{
 		"--kubeconfig=" + c.Kubeconfig, "--cluster-name=" + c.Cluster, "--fake-cloud=" + c.Cloud.Address,
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.Port), "--authorization-always-allow-paths=/healthz,/metrics",
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.Port),
 		"--logging-format=json", "--authentication-skip-lookup=true",
 	}, c.Flags...)
-	r := &Manager{Process: Run(tb, fmt.Sprintf("manager-%d", c.Port), c.Program, args...), Port: c.Port}
+	r := &Manager{Running: Run(tb, fmt.Sprintf("manager-%d", c.Port), c.Cloud.manager, args...), Port: c.Port}
 	eventually(tb, func(ctx context.Context) error {
 		_, err := r.Ask(ctx, "/healthz", "")
 		return err
 	})
 	return r
 }
+
+// OpenMetrics is a flag that lets everybody read the metrics, as [Manager.Metric] and
+// [Manager.Leads] do.
+const OpenMetrics = "--authorization-always-allow-paths=/healthz,/metrics"
 
 // Quick are flags for leases so short that a test can wait for them.
 func Quick() []string {

@@ -18,9 +18,9 @@ import (
 	"gatehouse.dev/test/cluster"
 )
 
-// Build builds one of the commands, and returns its path. It costs little when
+// build builds one of the commands, and returns its path. It costs little when
 // the program is up to date.
-func Build(tb testing.TB, name string) string {
+func build(tb testing.TB, name string) string {
 	tb.Helper()
 	path := filepath.Join(os.TempDir(), "gatehouse-e2e", name)
 	if err := cluster.Build(tb.Context(), "gatehouse.dev/cmd/"+name, path); err != nil {
@@ -29,8 +29,8 @@ func Build(tb testing.TB, name string) string {
 	return path
 }
 
-// Process is one that the test has started.
-type Process struct {
+// Running is a program that the test has started.
+type Running struct {
 	*exec.Cmd
 	Log string // the file with its output
 
@@ -40,9 +40,9 @@ type Process struct {
 
 // Run starts a program until the test ends. Its output goes to a file, whose end is
 // shown when the test has failed.
-func Run(tb testing.TB, name, path string, args ...string) *Process {
+func Run(tb testing.TB, name, path string, args ...string) *Running {
 	tb.Helper()
-	p := &Process{Cmd: exec.Command(path, args...), Log: filepath.Join(tb.TempDir(), name+".log"), ended: make(chan struct{})}
+	p := &Running{Cmd: exec.Command(path, args...), Log: filepath.Join(tb.TempDir(), name+".log"), ended: make(chan struct{})}
 	out, err := os.Create(p.Log)
 	if err != nil {
 		tb.Fatal(err)
@@ -67,7 +67,7 @@ func Run(tb testing.TB, name, path string, args ...string) *Process {
 }
 
 // Signal sends one and waits for the end.
-func (p *Process) Signal(tb testing.TB, s syscall.Signal) {
+func (p *Running) Signal(tb testing.TB, s syscall.Signal) {
 	tb.Helper()
 	if err := p.Process.Signal(s); err != nil {
 		tb.Fatal(err)
@@ -80,13 +80,13 @@ func (p *Process) Signal(tb testing.TB, s syscall.Signal) {
 }
 
 // Ended is closed when the process has.
-func (p *Process) Ended() <-chan struct{} { return p.ended }
+func (p *Running) Ended() <-chan struct{} { return p.ended }
 
-// Err is how it ended, after [Process.Ended].
-func (p *Process) Err() error { return p.err }
+// Err is how it ended, after [Running.Ended].
+func (p *Running) Err() error { return p.err }
 
 // Lines are those of its log so far, each of JSON.
-func (p *Process) Lines() ([]map[string]any, error) {
+func (p *Running) Lines() ([]map[string]any, error) {
 	f, err := os.Open(p.Log)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ type Usage struct {
 }
 
 // Usage reads it from /proc.
-func (p *Process) Usage() (u Usage, err error) {
+func (p *Running) Usage() (u Usage, err error) {
 	dir := filepath.Join("/proc", strconv.Itoa(p.Process.Pid))
 	if u.RSS, err = p.kilobytes(dir, "VmRSS"); err != nil {
 		return u, err
@@ -145,7 +145,7 @@ func (p *Process) Usage() (u Usage, err error) {
 
 // kilobytes reads a line of /proc/PID/status, as bytes. Where /proc is not of our
 // own process namespace, the number would be another process's: that is an error.
-func (p *Process) kilobytes(dir, field string) (int64, error) {
+func (p *Running) kilobytes(dir, field string) (int64, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "status"))
 	if err != nil {
 		return 0, err
