@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"gatehouse.dev/api/v1alpha1"
+	"gatehouse.dev/internal/controller/approval"
 	"gatehouse.dev/internal/controller/events"
 	"gatehouse.dev/internal/reconcile"
 	"gatehouse.dev/internal/translate"
@@ -33,13 +34,54 @@ func (c *Controller) inform(g reconcile.Gateway, obj metav1.Object, planned, don
 	case g.Result.Deleting && g.Result.Parameters.Deletion == v1alpha1.DeletionProtect:
 		c.events.Tell(about, events.DeletionBlocked, "it is not deleted: its GatewayParameters say deletion: Protect")
 	default:
-		c.told(about, g, planned, done)
+		c.told(about, g, planned, done, p.shown)
+	}
+}
+
+// foretell tells, before it is done, that a Service's load balancer is changed.
+func (c *Controller) foretell(g reconcile.Gateway, obj metav1.Object, planned reconcile.Pass) {
+	svc, is := obj.(*corev1.Service)
+	switch {
+	case !is || c.managed(svc) || planned.Empty():
+	case g.Result.Deleting:
+		c.events.Tell(c.reference(g.Key, obj), events.DeletingLoadBalancer, "Deleting load balancer")
+	case !flows(planned):
+		c.events.Tell(c.reference(g.Key, obj), events.EnsuringLoadBalancer, "Ensuring load balancer")
 	}
 }
 
 // told tells what was done, and what waits for a person.
-func (c *Controller) told(about *corev1.ObjectReference, g reconcile.Gateway, planned, done reconcile.Pass) {
-	made, drift, waits := changes(done), 0, 0
+func (c *Controller) told(about *corev1.ObjectReference, g reconcile.Gateway, planned, done reconcile.Pass, shown *v1alpha1.GatewayPlan) {
+	drift, waits, reported := tally(planned)
+	if waits > 0 && g.Key.Kind == translate.KindGateway {
+		if stale(shown, planned) {
+			c.events.Tell(about, events.PlanStale, "the plan that waited in GatewayPlan "+g.Key.Name+" no longer fits; another one takes its place")
+		}
+		c.events.Tell(about, events.PlanReady, count(waits, "change waits", "changes wait")+" for approval in GatewayPlan "+g.Key.Name)
+	}
+	if reported > 0 {
+		c.events.Tell(about, events.DriftDetected, count(reported, "resource was", "resources were")+" changed by others in the cloud; parameters say drift: Report, so nothing is set right")
+	}
+	made := changes(done)
+	switch {
+	case made == 0 || !done.Settled() || g.Result.Deleting:
+	case g.Key.Kind == translate.KindService && flows(planned):
+		c.events.Tell(about, events.UpdatedLoadBalancer, "Updated load balancer with new targets")
+	case g.Key.Kind == translate.KindService:
+		c.events.Tell(about, events.EnsuredLoadBalancer, "Ensured load balancer")
+	case drift > 0:
+		c.events.Tell(about, events.DriftCorrected, count(drift, "change that others made is", "changes that others made are")+" undone")
+	default:
+		c.events.Tell(about, events.Applied, count(made, "change is made", "changes are made"))
+	}
+	if g.Key.Kind == translate.KindService && untargeted(g.Served) {
+		c.events.Tell(about, events.UnavailableLoadBalancer, "There is nothing that the load balancer could send to")
+	}
+}
+
+// tally counts what of a plan others caused, what waits for approval, and what is
+// only reported.
+func tally(planned reconcile.Pass) (drift, waits, reported int) {
 	for _, group := range planned.Groups {
 		for _, s := range group.Plan.Steps {
 			if s.Cause == lbmodel.Drift {
@@ -51,19 +93,31 @@ func (c *Controller) told(about *corev1.ObjectReference, g reconcile.Gateway, pl
 				waits++
 			}
 		}
+		for _, w := range group.Plan.Held.Later {
+			if w.Reason == lbmodel.WaitReported {
+				reported++
+			}
+		}
 	}
-	if waits > 0 && g.Key.Kind == translate.KindGateway {
-		c.events.Tell(about, events.PlanReady, count(waits, "change waits", "changes wait")+" for approval in GatewayPlan "+g.Key.Name)
+	return drift, waits, reported
+}
+
+// stale says whether the plan that people see is another one than what waits now.
+func stale(shown *v1alpha1.GatewayPlan, planned reconcile.Pass) bool {
+	if shown == nil || shown.Status.Plan == nil {
+		return false
 	}
-	switch {
-	case made == 0 || !done.Settled() || g.Result.Deleting:
-	case g.Key.Kind == translate.KindService:
-		c.events.Tell(about, events.EnsuredLoadBalancer, "Ensured load balancer")
-	case drift > 0:
-		c.events.Tell(about, events.DriftCorrected, count(drift, "change that others made is", "changes that others made are")+" undone")
-	default:
-		c.events.Tell(about, events.Applied, count(made, "change is made", "changes are made"))
-	}
+	return slices.ContainsFunc(planned.Groups, func(g reconcile.Group) bool { return approval.Hash(g.Plan.Held) != shown.Status.Plan.Hash })
+}
+
+// flows says whether a plan only changes where traffic goes to.
+func flows(planned reconcile.Pass) bool {
+	return !slices.ContainsFunc(planned.Plan().Steps, func(s lbmodel.Step) bool { return !s.Flows() })
+}
+
+// untargeted says whether no pool of a gateway has an endpoint.
+func untargeted(g lbmodel.Gateway) bool {
+	return !slices.ContainsFunc(g.Pools, func(p lbmodel.Pool) bool { return len(p.Endpoints) > 0 })
 }
 
 func count(n int, one, more string) string {

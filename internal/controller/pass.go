@@ -15,6 +15,8 @@ import (
 	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/internal/controller/approval"
 	"gatehouse.dev/internal/controller/audit"
+	"gatehouse.dev/internal/controller/events"
+	"gatehouse.dev/internal/controller/infrastructure"
 	"gatehouse.dev/internal/reconcile"
 	"gatehouse.dev/internal/translate"
 	"gatehouse.dev/lbmodel"
@@ -74,6 +76,7 @@ type passed struct {
 	errs    []error
 	waits   []lbmodel.Wait
 	patches []translate.Patch
+	shown   *v1alpha1.GatewayPlan // the plan that people saw before
 }
 
 func (p *passed) fail(err error) bool {
@@ -99,7 +102,9 @@ func (c *Controller) pass(ctx context.Context, key translate.Key) passed {
 	if p.fail(err) {
 		return p
 	}
+	p.shown = c.plan(g.Key)
 	p.fail(c.show(ctx, g, planned, reconcile.Pass{}))
+	c.foretell(g, obj, planned)
 	done := c.apply(ctx, g, planned)
 	p.take(done)
 	p.fail(c.show(ctx, g, planned, done))
@@ -213,7 +218,11 @@ func (c *Controller) represent(ctx context.Context, g reconcile.Gateway, obj any
 	if !is {
 		return nil
 	}
-	if err := c.services.Sync(ctx, gateway, g.Served, c.loop.Addresses(g)); err != nil {
+	err := c.services.Sync(ctx, gateway, g.Served, c.loop.Addresses(g))
+	if errors.Is(err, infrastructure.ErrNameTaken) {
+		c.events.Tell(c.reference(g.Key, gateway), events.NameTaken, err.Error())
+	}
+	if err != nil {
 		return fmt.Errorf("the Service of %s: %w", g.Key, err)
 	}
 	return nil

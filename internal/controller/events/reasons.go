@@ -33,7 +33,6 @@ const (
 	UpdatedLoadBalancer      Reason = "UpdatedLoadBalancer"
 	UnavailableLoadBalancer  Reason = "UnAvailableLoadBalancer"
 	SyncLoadBalancerFailed   Reason = "SyncLoadBalancerFailed"
-	UpdateLoadBalancerFailed Reason = "UpdateLoadBalancerFailed"
 	DeletingLoadBalancer     Reason = "DeletingLoadBalancer"
 	DeletedLoadBalancer      Reason = "DeletedLoadBalancer"
 	DeleteLoadBalancerFailed Reason = "DeleteLoadBalancerFailed"
@@ -59,17 +58,16 @@ func Reasons() []Row {
 		{NameTaken, false, warning, "The name of the Gateway's Service belongs to an object of somebody else, which stays as it is."},
 		{PlanReady, false, normal, "A plan waits for approval; the message names its GatewayPlan."},
 		{PlanStale, false, normal, "A plan that waited for approval no longer fits and was replaced."},
-		{DriftDetected, false, warning, "Somebody changed the gateway's resources in the cloud; the message counts the fields."},
+		{DriftDetected, false, warning, "Somebody changed the gateway's resources in the cloud, and parameters say drift: Report; the message counts them."},
 		{DriftCorrected, false, normal, "Such a change was set right."},
 		{DeletionBlocked, false, warning, "The Gateway cannot go yet; the message says what keeps it."},
 		{Deleted, false, normal, "All that the Gateway had in the cloud is gone."},
 		{PausedByUser, false, normal, "The annotation gatehouse.dev/paused stops all changes, deletion too."},
 		{EnsuringLoadBalancer, true, normal, "A load balancer is being made or changed for the Service."},
 		{EnsuredLoadBalancer, true, normal, "The Service has its load balancer."},
-		{UpdatedLoadBalancer, true, normal, "The load balancer sends to other nodes now."},
-		{UnavailableLoadBalancer, true, warning, "There is no node that the load balancer could send to."},
+		{UpdatedLoadBalancer, true, normal, "The load balancer sends to other targets now."},
+		{UnavailableLoadBalancer, true, warning, "There is no target that the load balancer could send to."},
 		{SyncLoadBalancerFailed, true, warning, "The load balancer could not be made or changed; it is tried again."},
-		{UpdateLoadBalancerFailed, true, warning, "The load balancer's nodes could not be changed; it is tried again."},
 		{DeletingLoadBalancer, true, normal, "The load balancer is being deleted."},
 		{DeletedLoadBalancer, true, normal, "The load balancer is gone."},
 		{DeleteLoadBalancerFailed, true, warning, "The load balancer could not be deleted; it is tried again."},
