@@ -91,6 +91,7 @@ func TestController(t *testing.T) {
 	t.Run("endpoints are followed", func(t *testing.T) { endpointsAreFollowed(t, c, url) })
 	t.Run("a restart changes nothing", func(t *testing.T) { restartChangesNothing(t, m) })
 	t.Run("a denied gateway holds up nobody", func(t *testing.T) { deniedHoldsUpNobody(t, c, m) })
+	t.Run("a readiness gate opens by real health", func(t *testing.T) { gateOpensByHealth(t, c, m) })
 	t.Run("a pause stops everything", func(t *testing.T) { pauseStopsEverything(t, c, url) })
 	t.Run("drift is repaired", func(t *testing.T) { driftIsRepaired(t, c, m) })
 	t.Run("what is protected stays", func(t *testing.T) { protectedStays(t, c, m) })
