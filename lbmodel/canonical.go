@@ -92,10 +92,13 @@ func (g Gateway) Canonical() Gateway {
 	g.Trust = sortedBy(g.Trust, func(a, b Trust) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range g.Trust {
 		g.Trust[i].Roots = canonicalRoots(g.Trust[i].Roots)
+		g.Trust[i].Seen = slices.Compact(sortedBy(g.Trust[i].Seen, strings.Compare))
 	}
 	g.Identities = sortedBy(g.Identities, func(a, b Identity) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range g.Identities {
 		g.Identities[i].Leaf = g.Identities[i].Leaf.canonical()
+		renew := &g.Identities[i].Renew
+		renew.Authorities = slices.Compact(sortedBy(renew.Authorities, strings.Compare))
 	}
 	g.Later = sortedBy(g.Later, compareWaits)
 	for i := range g.Later {
@@ -135,7 +138,7 @@ func CompareEndpoints(a, b Endpoint) int {
 func canonicalRoots(roots []Root) []Root {
 	roots = sortRoots(slices.Clone(roots))
 	for i := range roots {
-		roots[i].NotAfter = roots[i].NotAfter.UTC()
+		roots[i].NotAfter, roots[i].Dropped = roots[i].NotAfter.UTC(), roots[i].Dropped.UTC()
 	}
 	return roots
 }

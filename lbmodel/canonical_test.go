@@ -154,6 +154,11 @@ func shuffledGateway(g Gateway, seed uint64) Gateway {
 	}
 	for i := range g.Trust {
 		g.Trust[i].Roots = shuffled(r, append(g.Trust[i].Roots, g.Trust[i].Roots...))
+		g.Trust[i].Seen = shuffled(r, append(g.Trust[i].Seen, g.Trust[i].Seen...))
+	}
+	for i := range g.Identities {
+		renew := &g.Identities[i].Renew
+		renew.Authorities = shuffled(r, append(renew.Authorities, renew.Authorities...))
 	}
 	for i := range g.Later {
 		g.Later[i].Until = g.Later[i].Until.In(time.FixedZone("x", 3600))

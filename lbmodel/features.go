@@ -75,6 +75,7 @@ const (
 	FeatureBackendTLSURISAN     Feature = "BackendTLSURISAN"
 	FeatureBackendTLSIdentity   Feature = "BackendTLSClientCertificate"
 	FeatureBackendTLSPerBackend Feature = "BackendTLSClientCertificatePerBackend"
+	FeatureBackendTLS13         Feature = "BackendTLS13" // spoken, whether or not it can be demanded
 	FeatureBackendTLSMin13      Feature = "BackendTLSMin13"
 	FeatureBackendTLSALPN       Feature = "BackendTLSALPN"
 )

@@ -78,6 +78,7 @@ var featureList = []describedFeature{
 	{FeatureBackendTLSURISAN, "backends verified by URI, such as a SPIFFE ID"},
 	{FeatureBackendTLSIdentity, "a client certificate to backends"},
 	{FeatureBackendTLSPerBackend, "different client certificates to different backends"},
+	{FeatureBackendTLS13, "TLS 1.3 to backends that demand it"},
 	{FeatureBackendTLSMin13, "TLS 1.3 demanded of backends"},
 	{FeatureBackendTLSALPN, "given ALPN protocols, or none, to backends"},
 }

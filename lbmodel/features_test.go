@@ -47,7 +47,7 @@ func TestAllFeaturesAreDescribed(t *testing.T) {
 // TestEveryFeatureIsUsedBySomething keeps the table of uses complete: a feature
 // that nothing uses could be missing without anybody noticing.
 func TestEveryFeatureIsUsedBySomething(t *testing.T) {
-	used := map[Feature]bool{FeatureListenerIsolation: true, FeatureMisdirected: true, FeatureProxied: true} // behaviours, see Uses
+	used := map[Feature]bool{FeatureListenerIsolation: true, FeatureMisdirected: true, FeatureProxied: true, FeatureBackendTLS13: true} // behaviours, see Uses
 	m := newGatewayMaker(t)
 	for seed := range uint64(300) {
 		for _, f := range Uses(m.gateway(seed)) {

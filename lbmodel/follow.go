@@ -8,9 +8,11 @@ type Follower interface {
 	Follows() []ID
 }
 
-// Narrowing is a Spec that knows whether the way from have to it only takes away,
-// as dropping a root does.
+// Narrowing is a Spec that knows whether the way from have to it brings something,
+// as a new root does, or takes something away. What only notes something does
+// neither, and no follower waits for it or keeps it waiting.
 type Narrowing interface {
+	Widens(have Spec) bool
 	Narrows(have Spec) bool
 }
 
@@ -32,9 +34,10 @@ func (d *differ) linkFollowers() {
 
 func (d *differ) linkFollower(follower, leader int) {
 	l := &d.nodes[leader]
-	if n, ok := l.Want.(Narrowing); ok && n.Narrows(l.Have.Spec) {
+	switch n, ok := l.Want.(Narrowing); {
+	case !ok || n.Widens(l.Have.Spec):
+		d.nodes[follower].after = append(d.nodes[follower].after, leader)
+	case n.Narrows(l.Have.Spec):
 		l.after = append(l.after, follower)
-		return
 	}
-	d.nodes[follower].after = append(d.nodes[follower].after, leader)
 }

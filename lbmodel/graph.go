@@ -63,6 +63,12 @@ type Slotted interface {
 	Slot() string
 }
 
+// Rooted is a Spec that holds roots, those that are on their way out too: they have
+// Root.Dropped. Statuses tell of them.
+type Rooted interface {
+	TrustRoots() []Root
+}
+
 // Explained is a Spec that knows what the user must agree to before a step is
 // done, such as a changed address. Verb is Create, Update or Delete; have is
 // nil for Create.
@@ -71,9 +77,10 @@ type Explained interface {
 }
 
 // Renewing is a Spec that must be applied again at some time although nobody
-// changes it, such as a certificate before it ends. RenewAt is that time by what
-// is known of the resource: the one from which on Place asks for a new one. Zero
-// is never, or not ours to renew.
+// changes it, such as a certificate before it ends, or roots of which one is to go.
+// RenewAt is that time by what is known of the resource: the one from which on Place
+// asks for something else. Zero is never, or not ours to renew. One that has a method
+// RenewWhy() string says with it what becomes of it; else it "renews".
 type Renewing interface {
 	RenewAt(Facts) time.Time
 }

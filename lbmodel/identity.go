@@ -9,15 +9,29 @@ type Trust struct {
 	Source Source `json:"source"`
 	System bool   `json:"system,omitzero"` // the provider's well-known public roots
 	Roots  []Root `json:"roots,omitempty"` // sorted by SHA256, no duplicates
+
+	// Overlap is how long a root stays after its source dropped it: the longest life
+	// of a certificate that it may have signed. Zero lets it go at once. See Rotate.
+	Overlap Duration `json:"overlap,omitzero"`
+	// Seen are the keys (Root.SPKI) of roots to which certificates lead that were
+	// seen on the wire lately, sorted: none of those goes, whatever its source says.
+	Seen []string `json:"seen,omitempty"`
+	// Unknown says that the source cannot be read: what is there stays, nothing is
+	// dropped, and what is not there is not made. Roots is empty then.
+	Unknown bool `json:"unknown,omitzero"`
 }
 
 // Root is one CA certificate. It is public.
 type Root struct {
-	SHA256   string    `json:"sha256"` // of the DER, hex
-	SPKI     string    `json:"spki"`   // SHA-256 of the SubjectPublicKeyInfo, hex: a re-signed root keeps it
+	SHA256   string    `json:"sha256"`         // of the DER, hex
+	SPKI     string    `json:"spki"`           // SHA-256 of the SubjectPublicKeyInfo, hex: a re-signed root keeps it
+	KeyID    string    `json:"keyID,omitzero"` // its SubjectKeyIdentifier (RFC 5280 4.2.1.2), hex; "" when it has none
 	Subject  string    `json:"subject,omitzero"`
 	NotAfter time.Time `json:"notAfter"`
 	PEM      string    `json:"pem"` // re-encoded: no headers, no text around it
+	// Dropped is since when its source does not publish it any more; zero while it
+	// does. Only what a provider placed has it: see Rotate.
+	Dropped time.Time `json:"dropped,omitzero"`
 }
 
 // Identity names a certificate that the gateway holds the key of: one that it
@@ -42,6 +56,10 @@ const IssuerSecret = "Secret"
 type RenewRule struct {
 	Lifetime Duration `json:"lifetime,omitzero"`
 	Before   Duration `json:"before,omitzero"` // renewed when less than this is left; unset is a third of its life
+	// Authorities are the keys (Root.KeyID) of the roots that the issuer's mesh
+	// publishes now, sorted. A live leaf that leads to another one is due at once,
+	// and a new one is not taken. Empty is any: nobody knows, or it does not matter.
+	Authorities []string `json:"authorities,omitempty"`
 }
 
 // Leaf is the public part of a live certificate.
@@ -52,4 +70,8 @@ type Leaf struct {
 	DNSNames  []string  `json:"dnsNames,omitempty"`
 	URIs      []string  `json:"uris,omitempty"`
 	Issuer    string    `json:"issuer,omitzero"` // the issuer's distinguished name
+	// Authority is the key of the root that it leads to, hex: the
+	// AuthorityKeyIdentifier of the last certificate of its chain, which is sent
+	// without the root. "" is unknown. See AuthorityOf.
+	Authority string `json:"authority,omitzero"`
 }

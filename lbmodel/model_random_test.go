@@ -3,6 +3,7 @@ package lbmodel
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,8 @@ func (m *gatewayMaker) maybe() bool { return m.IntN(2) == 0 }
 func (m *gatewayMaker) when() time.Time { return time.Unix(int64(1e9+m.IntN(1e6)), 0).UTC() }
 
 func (m *gatewayMaker) duration() Duration { return Duration(m.IntN(3)) * Duration(time.Second) }
+
+func (m *gatewayMaker) hash() string { return strings.Repeat(m.pick("ab", "cd", "ef"), 32) }
 
 func (m *gatewayMaker) source(kind string) Source {
 	return Source{Kind: kind, Namespace: m.pick("apps", "vault"), Name: fmt.Sprint(kind, m.IntN(20)), Section: m.pick("", "rules[0]", "rules[1].matches[2]")}
@@ -89,9 +92,15 @@ func (m *gatewayMaker) wait() Wait {
 }
 
 func (m *gatewayMaker) trust(i int) Trust {
-	t := Trust{Name: fmt.Sprint("trust", i), Source: m.source("ConfigMap"), System: m.maybe()}
-	if !t.System {
-		t.Roots = m.roots[:1+m.IntN(len(m.roots))]
+	t := Trust{Name: fmt.Sprint("trust", i), Source: m.source("ConfigMap"), Overlap: m.duration(), Seen: several(m, 2, m.hash)}
+	switch m.IntN(3) {
+	case 0:
+		t.System = true
+	case 1:
+		t.Unknown = true
+	default:
+		t.Roots = slices.Clone(m.roots[:1+m.IntN(len(m.roots))])
+		t.Roots[0].Dropped = m.when()
 	}
 	return t
 }
@@ -99,10 +108,10 @@ func (m *gatewayMaker) trust(i int) Trust {
 func (m *gatewayMaker) identity(i int) Identity {
 	id := Identity{Name: fmt.Sprint("id", i), Source: m.source("Secret"), SPIFFEID: m.pick("", "spiffe://td/ns/a/sa/b"),
 		DNSNames: several(m, 2, m.host), Issuer: m.pick(IssuerSecret, "Mesh"), KeyType: m.pick("", "ECDSA"),
-		Renew: RenewRule{Lifetime: Duration(time.Hour), Before: m.duration()}}
+		Renew: RenewRule{Lifetime: Duration(time.Hour), Before: m.duration(), Authorities: several(m, 2, m.hash)}}
 	if id.Issuer == IssuerSecret {
 		id.Leaf = &Leaf{SHA256: strings.Repeat("ab", 32), NotBefore: m.when(), NotAfter: m.when(),
-			DNSNames: []string{"a.test"}, URIs: []string{"spiffe://td/x"}, Issuer: "CN=ca"}
+			DNSNames: []string{"a.test"}, URIs: []string{"spiffe://td/x"}, Issuer: "CN=ca", Authority: m.hash()}
 	}
 	return id
 }

@@ -141,10 +141,24 @@ func newRoot(cert *x509.Certificate) Root {
 	return Root{
 		SHA256:   hexSHA256(cert.Raw),
 		SPKI:     hexSHA256(cert.RawSubjectPublicKeyInfo),
+		KeyID:    hex.EncodeToString(cert.SubjectKeyId),
 		Subject:  strings.ToValidUTF8(cert.Subject.String(), "\uFFFD"),
 		NotAfter: cert.NotAfter.UTC(),
 		PEM:      string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})),
 	}
+}
+
+// AuthorityOf is the Leaf.Authority of a chain, the leaf first and its issuers
+// after it. A chain that brings its root along leads to that root.
+func AuthorityOf(chain []*x509.Certificate) string {
+	if len(chain) == 0 {
+		return ""
+	}
+	last := chain[len(chain)-1]
+	if len(last.AuthorityKeyId) == 0 && bytes.Equal(last.RawSubject, last.RawIssuer) {
+		return hex.EncodeToString(last.SubjectKeyId)
+	}
+	return hex.EncodeToString(last.AuthorityKeyId)
 }
 
 func hexSHA256(data []byte) string {

@@ -1,6 +1,7 @@
 package lbmodel
 
 import (
+	"hash/fnv"
 	"slices"
 	"time"
 )
@@ -17,21 +18,83 @@ func Renewals(want, have Graph) []Wait {
 			continue
 		}
 		if at := spec.RenewAt(h.Facts); !at.IsZero() {
-			out = append(out, Wait{ID: id, Until: at, Reason: WaitRenewal, Why: "renews"})
+			out = append(out, Wait{ID: id, Until: at, Reason: WaitRenewal, Why: renewWhy(w.Spec)})
 		}
 	}
 	slices.SortFunc(out, func(a, b Wait) int { return a.ID.Compare(b.ID) })
 	return out
 }
 
+func renewWhy(s Spec) string {
+	if told, ok := s.(interface{ RenewWhy() string }); ok {
+		return told.RenewWhy()
+	}
+	return "renews"
+}
+
+// The life of a leaf that does not say when it began.
+const unknownLife = 24 * time.Hour
+
+func (l Leaf) begins() time.Time {
+	if l.NotBefore.IsZero() {
+		return l.NotAfter.Add(-unknownLife)
+	}
+	return l.NotBefore
+}
+
+// Accepts says whether a leaf leads to an authority that is published, as far as
+// anybody knows.
+func (r RenewRule) Accepts(leaf Leaf) bool {
+	return len(r.Authorities) == 0 || leaf.Authority == "" || slices.Contains(r.Authorities, leaf.Authority)
+}
+
 // At is when a leaf is due: Before its end or, where Before is not set, after two
-// thirds of its life.
+// thirds of its life. A third of its life passes in any case: where a CA gives
+// less than was asked for, Before could be all of it, and every look would ask for
+// another. A leaf that is not accepted is due from its beginning.
 func (r RenewRule) At(leaf Leaf) time.Time {
+	begins := leaf.begins()
+	if !r.Accepts(leaf) {
+		return begins
+	}
+	life := leaf.NotAfter.Sub(begins)
 	before := time.Duration(r.Before)
 	if before == 0 {
-		before = leaf.NotAfter.Sub(leaf.NotBefore) / 3
+		before = life / 3
 	}
-	return leaf.NotAfter.Add(-before)
+	return leaf.NotAfter.Add(-min(before, life-life/3))
+}
+
+// RenewAt is when a leaf of the identity is due: as the rule says (RenewRule.At)
+// and, where the rule has no Before, up to a fifteenth of its life sooner: between
+// 60 % of it and two thirds. By how much follows from the identity's names, so that
+// gateways which were made together do not ask their CA together, and no plan
+// depends on chance.
+func (i Identity) RenewAt(leaf Leaf) time.Time {
+	at := i.Renew.At(leaf)
+	if i.Renew.Before != 0 || !i.Renew.Accepts(leaf) {
+		return at
+	}
+	const parts = 1 << 10
+	part := leaf.NotAfter.Sub(leaf.begins()) / 15 / parts
+	return at.Add(-part * time.Duration(i.hash()%parts))
+}
+
+func (i Identity) hash() uint64 {
+	h := fnv.New64a()
+	for _, name := range append([]string{i.Name, i.SPIFFEID}, i.DNSNames...) {
+		_, _ = h.Write([]byte(name + "\n")) // a hash takes everything
+	}
+	return h.Sum64()
+}
+
+// Keeps says whether a live leaf that was issued for one identity still serves
+// another: the same names by the same issuer, of an authority that is published,
+// and not due.
+func (i Identity) Keeps(was Identity, leaf *Leaf, now time.Time) bool {
+	return leaf != nil && i.SPIFFEID == was.SPIFFEID && slices.Equal(i.DNSNames, was.DNSNames) &&
+		i.Issuer == was.Issuer && i.KeyType == was.KeyType &&
+		i.Renew.Accepts(*leaf) && now.Before(i.RenewAt(*leaf))
 }
 
 // Waiting are the waits that hold something up. What is only due some day

@@ -2,6 +2,7 @@ package lbmodel
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 	"time"
 
@@ -22,7 +23,9 @@ func (s leafSpec) RenewAt(f Facts) time.Time {
 
 var midnight = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 
-func dayOf(from time.Time) *Leaf { return &Leaf{NotBefore: from, NotAfter: from.Add(24 * time.Hour)} }
+func dayOf(from time.Time) *Leaf {
+	return &Leaf{NotBefore: from, NotAfter: from.Add(24 * time.Hour), Authority: "aa"}
+}
 
 func TestRenewRule(t *testing.T) {
 	tests := []struct {
@@ -33,7 +36,9 @@ func TestRenewRule(t *testing.T) {
 	}{
 		{"before", RenewRule{Before: Duration(3 * time.Hour)}, midnight.Add(21 * time.Hour), "the rule says how much must be left"},
 		{"unset", RenewRule{}, midnight.Add(16 * time.Hour), "two thirds leave room for many tries whatever the life is"},
-		{"longer than the life", RenewRule{Before: Duration(48 * time.Hour)}, midnight.Add(-24 * time.Hour), "such a leaf is due from the start"},
+		{"longer than the life", RenewRule{Before: Duration(48 * time.Hour)}, midnight.Add(8 * time.Hour), "a CA that gives less than was asked for must not be asked at every look"},
+		{"of an authority that is published", RenewRule{Authorities: []string{"aa", "bb"}}, midnight.Add(16 * time.Hour), "it is as good as ever"},
+		{"of another authority", RenewRule{Authorities: []string{"bb"}, Before: Duration(time.Hour)}, midnight, "backends that have the mesh's roots refuse it already"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -41,6 +46,72 @@ func TestRenewRule(t *testing.T) {
 				t.Errorf("due at %s, want %s: %s", got, tt.want, tt.why)
 			}
 		})
+	}
+}
+
+// Leaves of unknown begin or authority are renewed, and not all the time.
+func TestRenewRuleKnowsLittle(t *testing.T) {
+	leaf := dayOf(midnight)
+	leaf.NotBefore, leaf.Authority = time.Time{}, ""
+	if got := (RenewRule{Authorities: []string{"bb"}}).At(*leaf); !got.Equal(midnight.Add(16 * time.Hour)) {
+		t.Errorf("due at %s: a day's life is assumed, and what nobody knows is no reason", got)
+	}
+}
+
+// Why: gateways that joined a mesh together would ask its CA together for ever.
+func TestRenewalsAreSpread(t *testing.T) {
+	for _, life := range []time.Duration{time.Minute, 24 * time.Hour, 10 * 365 * 24 * time.Hour} {
+		leaf := Leaf{NotBefore: midnight, NotAfter: midnight.Add(life)}
+		seen := map[time.Time]bool{}
+		for i := range 200 {
+			id := Identity{Name: "MeshBinding/istio", SPIFFEID: fmt.Sprint("spiffe://td/ns/gatehouse-system/sa/gatehouse-", i)}
+			at := id.RenewAt(leaf)
+			if again := id.RenewAt(leaf); !again.Equal(at) {
+				t.Fatalf("due at %s and at %s: chance must not decide", at, again)
+			}
+			if share := float64(at.Sub(midnight)) / float64(life); share < 0.6 || share > 0.667 {
+				t.Errorf("of a life of %s, %.3f has passed, want 0.6 to two thirds", life, share)
+			}
+			seen[at] = true
+		}
+		if len(seen) < 150 {
+			t.Errorf("of 200 identities with a life of %s only %d are due at times of their own", life, len(seen))
+		}
+	}
+	id := Identity{Renew: RenewRule{Before: Duration(8 * time.Hour)}}
+	if got := id.RenewAt(*dayOf(midnight)); !got.Equal(midnight.Add(16 * time.Hour)) {
+		t.Errorf("due at %s: who says when is taken at the word", got)
+	}
+}
+
+func TestIdentityKeeps(t *testing.T) {
+	was := Identity{SPIFFEID: "spiffe://td/a", DNSNames: []string{"a.test"}, Issuer: "MeshBinding/istio", KeyType: "ECDSA-P256"}
+	for _, c := range []struct {
+		name, why string
+		change    func(*Identity)
+		after     time.Duration
+		keeps     bool
+	}{
+		{"the same", "nothing is issued without a reason", func(*Identity) {}, time.Hour, true},
+		{"another lifetime", "how long the next one shall live is no reason", func(i *Identity) { i.Renew.Lifetime = 5 }, 0, true},
+		{"due", "two thirds have passed", func(*Identity) {}, 16 * time.Hour, false},
+		{"another SPIFFE ID", "it would not be believed", func(i *Identity) { i.SPIFFEID = "spiffe://td/b" }, 0, false},
+		{"another DNS name", "it would not be believed", func(i *Identity) { i.DNSNames = nil }, 0, false},
+		{"another issuer", "who is asked has changed", func(i *Identity) { i.Issuer = "CertManager" }, 0, false},
+		{"another key type", "the key must be another", func(i *Identity) { i.KeyType = "RSA-2048" }, 0, false},
+		{"its authority is published", "as well as the next one", func(i *Identity) { i.Renew.Authorities = []string{"aa", "bb"} }, 0, true},
+		{"its authority is gone", "at once, whatever the clock says", func(i *Identity) { i.Renew.Authorities = []string{"bb"} }, -time.Hour, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want := was
+			c.change(&want)
+			if got := want.Keeps(was, dayOf(midnight), midnight.Add(c.after)); got != c.keeps {
+				t.Errorf("keeps is %t: %s", got, c.why)
+			}
+		})
+	}
+	if was.Keeps(was, nil, midnight) {
+		t.Error("a leaf that is not known is kept")
 	}
 }
 

@@ -29,9 +29,9 @@ func usesOf(table ...usesIf) []use {
 }
 
 // Uses are the features that serving the gateway needs, in the order of
-// AllFeatures. ListenerIsolation, MisdirectedRequests and Proxied are how a
-// provider behaves and not something that a gateway asks for, so they are never
-// among them.
+// AllFeatures. ListenerIsolation, MisdirectedRequests, Proxied and BackendTLS13
+// are how a provider behaves and not something that a gateway asks for, so they
+// are never among them.
 func Uses(g Gateway) []Feature {
 	needed := map[Feature]bool{}
 	add := func(uses []use) {

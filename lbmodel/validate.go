@@ -184,8 +184,11 @@ func (v *validation) persistence(about Source, p *Persistence) {
 func (v *validation) eachTrust(trust []Trust) {
 	for i := range trust {
 		t := &trust[i]
-		if t.System == (len(t.Roots) > 0) {
-			v.fail(t.Source, "roots", "trust is either the system's roots or at least one root")
+		if !exactlyOne(t.System, t.Unknown, len(t.Roots) > 0) {
+			v.fail(t.Source, "roots", "trust is either the system's roots, or unknown, or at least one root")
+		}
+		if t.Overlap < 0 {
+			v.fail(t.Source, "overlap", "%s is less than nothing", t.Overlap)
 		}
 		for _, root := range t.Roots {
 			parsed, err := ParseRoots([]byte(root.PEM))
@@ -194,6 +197,16 @@ func (v *validation) eachTrust(trust []Trust) {
 			}
 		}
 	}
+}
+
+func exactlyOne(conditions ...bool) bool {
+	n := 0
+	for _, c := range conditions {
+		if c {
+			n++
+		}
+	}
+	return n == 1
 }
 
 func (v *validation) eachIdentity(identities []Identity) {

@@ -16,6 +16,7 @@ const (
 	WaitPaused   WaitReason = "Paused"
 	WaitApproval WaitReason = "ApprovalRequired"
 	WaitRetained WaitReason = "Retained"
+	WaitRefused  WaitReason = "NotAccepted" // what it is part of is not accepted as a whole
 	WaitLinger   WaitReason = "Lingering"
 
 	WaitUnread WaitReason = "Unread" // what it hangs on could not be read: a document is broken

@@ -223,7 +223,8 @@ func (a *applier) key(ctx context.Context, body Body, there *lbmodel.Leaf) (*tls
 	if c.Leaf != lbmodel.KnownAfterApply {
 		wanted = &lbmodel.Leaf{SHA256: c.Leaf}
 	}
-	pair, err := a.provider.keys(ctx, c.wanted(wanted))
+	identity := a.identity(c, wanted)
+	pair, err := a.provider.keys(ctx, identity)
 	if err != nil {
 		return nil, err
 	}
@@ -234,8 +235,21 @@ func (a *applier) key(ctx context.Context, body Body, there *lbmodel.Leaf) (*tls
 	if wanted != nil && wanted.SHA256 != leaf.SHA256 {
 		return nil, refuse(KeyMismatch, "identity %s has leaf %s now, not %s: plan again", c.Identity.Name, leaf.SHA256, wanted.SHA256)
 	}
+	if wanted == nil && !identity.Renew.Accepts(*leaf) {
+		return nil, lbmodel.Errorf(lbmodel.CodeDenied, "Apply", a.step.ID, // not tried again at once: each try is a certificate
+			"the issuer of identity %s signs under authority %s, which its mesh does not publish; the live certificate stays", c.Identity.Name, leaf.Authority)
+	}
 	c.Leaf = leaf.SHA256
 	return &pair, nil
+}
+
+// identity is a body's identity as a Keyring is asked for it: what the cloud is not
+// sent, only the Spec knows.
+func (a *applier) identity(body *Certificate, leaf *lbmodel.Leaf) lbmodel.Identity {
+	if spec, ok := a.step.Want.(*Certificate); ok {
+		return spec.wanted(leaf)
+	}
+	return body.wanted(leaf)
 }
 
 // result is what the service answered, with our references.

@@ -35,6 +35,7 @@ type changeCase struct {
 }
 
 func TestChangesCostWhatTheyMust(t *testing.T) {
+	other := newRoot(t, "other")
 	tests := []changeCase{
 		{"nothing", "nothing to do is nothing done (case C67)", func(*lbmodel.Gateway) {}, nil},
 		{"rule inserted", "one new rule is one call, wherever it stands", func(g *lbmodel.Gateway) {
@@ -52,8 +53,11 @@ func TestChangesCostWhatTheyMust(t *testing.T) {
 			g.Pools[0].Endpoints = append(g.Pools[0].Endpoints, ready("10.0.0.3"))
 		}, []string{"Update EndpointGroup"}},
 		{"root added", "a new root is one call, for all gateways", func(g *lbmodel.Gateway) {
-			g.Trust[0].Roots = append(slices.Clone(g.Trust[0].Roots), g.Trust[0].Roots[0])
+			g.Trust[0].Roots = append(slices.Clone(g.Trust[0].Roots), other)
 		}, []string{"Update Trust"}},
+		{"root told twice", "a set has it once (case C39)", func(g *lbmodel.Gateway) {
+			g.Trust[0].Roots = append(slices.Clone(g.Trust[0].Roots), g.Trust[0].Roots[0])
+		}, nil},
 		{"protocol of a pool", "it is another pool; the rule moves over before the old one goes", func(g *lbmodel.Gateway) {
 			g.Pools[0].Protocol = lbmodel.PoolH2C
 		}, []string{"Create Pool", "Update Rule", "Update Rule", "Delete Pool"}},

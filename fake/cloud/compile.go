@@ -195,10 +195,18 @@ func (c *compiler) addBalancer(addresses []Ref, network Ref) {
 func (c *compiler) shareTrust() {
 	for _, t := range c.gw.Trust {
 		id := lbmodel.ID{Kind: KindTrust, Location: c.settings.Location, Name: Name(t.Name, KindTrust, t.Name, strconv.FormatBool(t.System))}
-		spec := &Trust{System: t.System, Roots: t.Roots, source: t.Source}
+		spec := &Trust{System: t.System, Roots: t.Roots, Rotation: rotationOf(t), source: t.Source}
 		c.put(c.shared, lbmodel.NewResource(id, spec).With(lbmodel.Shared))
 		c.trust[t.Name] = RefTo(id)
 	}
+}
+
+// rotationOf is nil where roots come and go with their source at once.
+func rotationOf(t lbmodel.Trust) *Rotation {
+	if t.Overlap == 0 && len(t.Seen) == 0 && !t.Unknown {
+		return nil
+	}
+	return &Rotation{Overlap: t.Overlap, Seen: t.Seen, Unknown: t.Unknown}
 }
 
 // addCertificates adds the identities. The leaf of one that is kept in a Secret is

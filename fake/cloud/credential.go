@@ -6,49 +6,86 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
-	"slices"
 	"time"
 
 	"gatehouse.dev/lbmodel"
 )
 
-// Trust is a set of CA roots, shared by every gateway of a cluster.
+// Trust is a set of CA roots, shared by every gateway of a cluster. With a root
+// that its source does not publish any more is stored since when: whichever process
+// looks next goes on from there.
 type Trust struct {
 	System bool           `json:"system,omitzero"` // the well-known public roots; cannot be changed
 	Roots  []lbmodel.Root `json:"roots,omitempty"`
+	// Rotation is by what Place decides which roots there are now. It is in a
+	// compiled Spec only: the cloud is sent what came of it.
+	Rotation *Rotation `json:"rotation,omitempty"`
 
-	source lbmodel.Source
+	source  lbmodel.Source
+	rotates bool      // it had a Rotation with an Overlap
+	next    time.Time // when a root is to go
+}
+
+// Rotation is the part of an lbmodel.Trust that says how roots come and go.
+type Rotation struct {
+	Overlap lbmodel.Duration `json:"overlap,omitzero"`
+	Seen    []string         `json:"seen,omitempty"`
+	Unknown bool             `json:"unknown,omitzero"`
 }
 
 // Needs implements lbmodel.Spec.
 func (t *Trust) Needs() []lbmodel.ID { return nil }
 
+// TrustRoots implements lbmodel.Rooted.
+func (t *Trust) TrustRoots() []lbmodel.Root { return t.Roots }
+
 // Sources implements lbmodel.Sourced.
 func (t *Trust) Sources() []lbmodel.Source { return sources(t.source) }
 
-// Narrows implements lbmodel.Narrowing: no root comes, so nobody who is verified by
-// what stays is waiting.
-func (t *Trust) Narrows(have lbmodel.Spec) bool {
+// Widens implements lbmodel.Narrowing: a root comes, and somebody who is verified
+// by it may be waiting.
+func (t *Trust) Widens(have lbmodel.Spec) bool {
 	old, ok := have.(*Trust)
-	return ok && !slices.ContainsFunc(t.Roots, func(r lbmodel.Root) bool {
-		return !slices.ContainsFunc(old.Roots, func(o lbmodel.Root) bool { return o.SHA256 == r.SHA256 })
-	})
+	return !ok || lbmodel.GainsRoot(t.Roots, old.Roots)
 }
 
-// Flows implements lbmodel.Flowing: roots come and none goes.
+// Narrows implements lbmodel.Narrowing: a root goes.
+func (t *Trust) Narrows(have lbmodel.Spec) bool {
+	old, ok := have.(*Trust)
+	return ok && old.Widens(t)
+}
+
+// RenewAt implements lbmodel.Renewing: when a root that is not published any more
+// is to go.
+func (t *Trust) RenewAt(lbmodel.Facts) time.Time { return t.next }
+
+// RenewWhy says what becomes of it then.
+func (t *Trust) RenewWhy() string { return "drops a root" }
+
+// Flows implements lbmodel.Flowing: roots come, and none goes but by rotation.
 func (t *Trust) Flows(have lbmodel.Spec) bool {
 	old, ok := have.(*Trust)
-	return ok && old.System == t.System && old.Narrows(t)
+	return ok && old.System == t.System && lbmodel.RotationFlows(t.Roots, old.Roots)
 }
 
 // Structure implements lbmodel.Flowing: whom to trust is somebody's decision when a
-// trust comes or loses a root.
-func (t *Trust) Structure() lbmodel.Spec { return t }
+// trust comes or loses a root. Where a mesh rotates its roots, it is the decision to
+// trust the mesh.
+func (t *Trust) Structure() lbmodel.Spec {
+	out := &Trust{System: t.System, source: t.source}
+	if !t.rotates {
+		out.Roots = lbmodel.Published(t.Roots)
+	}
+	return out
+}
 
 func (t *Trust) references(func(*Ref)) {}
 func (t *Trust) frozen() any           { return t.System }
 
 func (t *Trust) check() error {
+	if t.Rotation != nil {
+		return fmt.Errorf("rotation must not be set: roots are what came of it")
+	}
 	if t.System != (len(t.Roots) == 0) {
 		return fmt.Errorf("a trust has roots, or is the system's: it would verify nothing otherwise")
 	}
@@ -77,12 +114,13 @@ func checkRoot(root lbmodel.Root) error {
 // Certificate is a certificate whose key the cloud holds. The body never has the
 // key: it is sent beside the body, and kept in a vault that nothing prints.
 type Certificate struct {
-	Identity lbmodel.Identity `json:"identity"` // without its Leaf
+	Identity lbmodel.Identity `json:"identity"` // without its Leaf; without authorities in the cloud
 	// Leaf is the SHA-256 of the leaf's DER, hex. Empty, in a Spec only, means
 	// whatever the Keyring issues at Apply.
 	Leaf string `json:"leaf,omitzero"`
 
-	follows []lbmodel.ID // the roots of the backends that it is shown to
+	follows     []lbmodel.ID // the roots of the backends that it is shown to
+	authorities []string     // of Identity.Renew, after Place
 }
 
 // Follows implements lbmodel.Follower: a mesh that issues under a new root expects
@@ -101,7 +139,7 @@ func (c *Certificate) RenewAt(f lbmodel.Facts) time.Time {
 	if c.Identity.Issuer == lbmodel.IssuerSecret || f.Leaf == nil {
 		return time.Time{}
 	}
-	return c.Identity.Renew.At(*f.Leaf)
+	return c.wanted(nil).RenewAt(*f.Leaf)
 }
 
 // Flows implements lbmodel.Flowing: another leaf for the same identity.
@@ -112,7 +150,7 @@ func (c *Certificate) Flows(have lbmodel.Spec) bool {
 
 // Structure implements lbmodel.Flowing: a certificate, whatever its leaf.
 func (c *Certificate) Structure() lbmodel.Spec {
-	return &Certificate{Identity: c.Identity, Leaf: lbmodel.KnownAfterApply, follows: c.follows}
+	return &Certificate{Identity: c.placed().Identity, Leaf: lbmodel.KnownAfterApply, follows: c.follows}
 }
 
 func (c *Certificate) references(func(*Ref)) {}
@@ -122,10 +160,20 @@ func (c *Certificate) check() error {
 	if c.Leaf == "" {
 		return fmt.Errorf("leaf is required")
 	}
-	if c.Identity.Leaf != nil {
-		return fmt.Errorf("identity.leaf must not be set: leaf says which one it is")
+	if c.Identity.Leaf != nil || c.Identity.Renew.Authorities != nil {
+		return fmt.Errorf("identity.leaf and identity.renew.authorities must not be set: leaf says which one it is")
 	}
 	return nil
+}
+
+// placed is the certificate without what the cloud has no use for: which authorities
+// a mesh publishes decides when a leaf is due, and is no property of it.
+func (c *Certificate) placed() *Certificate {
+	out := *c
+	if out.Identity.Renew.Authorities != nil {
+		out.authorities, out.Identity.Renew.Authorities = out.Identity.Renew.Authorities, nil
+	}
+	return &out
 }
 
 // wanted is the identity as a Keyring is asked for it: with the leaf, when it is
@@ -133,6 +181,9 @@ func (c *Certificate) check() error {
 func (c *Certificate) wanted(leaf *lbmodel.Leaf) lbmodel.Identity {
 	id := c.Identity
 	id.Leaf = leaf
+	if c.authorities != nil {
+		id.Renew.Authorities = c.authorities
+	}
 	return id
 }
 

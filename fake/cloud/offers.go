@@ -46,8 +46,8 @@ var offered = []lbmodel.Feature{
 	lbmodel.FeatureH2C, lbmodel.FeatureHTTP2, lbmodel.FeatureWebSocket, lbmodel.FeatureFQDN, lbmodel.FeatureHealth,
 	lbmodel.FeatureBackendTLSUnverified, lbmodel.FeatureBackendTLSTrust, lbmodel.FeatureBackendTLSSystem,
 	lbmodel.FeatureBackendTLSSNI, lbmodel.FeatureBackendTLSDNSSAN, lbmodel.FeatureBackendTLSURISAN,
-	lbmodel.FeatureBackendTLSIdentity, lbmodel.FeatureBackendTLSPerBackend, lbmodel.FeatureBackendTLSMin13,
-	lbmodel.FeatureBackendTLSALPN,
+	lbmodel.FeatureBackendTLSIdentity, lbmodel.FeatureBackendTLSPerBackend, lbmodel.FeatureBackendTLS13,
+	lbmodel.FeatureBackendTLSMin13, lbmodel.FeatureBackendTLSALPN,
 }
 
 // Offers implements providers.Compiler.

@@ -1,8 +1,10 @@
 package cloud
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"gatehouse.dev/lbmodel"
@@ -14,12 +16,34 @@ import (
 // are not ours.
 func (p *Provider) Place(want, have lbmodel.Graph, now time.Time) (lbmodel.Graph, []lbmodel.Finding) {
 	out := maps.Clone(want)
+	var findings []lbmodel.Finding
 	for id, r := range want {
-		if spec := placed(r, have[id], now); spec != nil {
+		if missing(r, have) {
+			delete(out, id)
+			findings = append(findings, unreadable(r.Spec.(*Trust)))
+		} else if spec := placed(r, have[id], now); spec != nil {
 			out[id] = placeSpec(r, spec)
 		}
 	}
-	return out, placeRules(out, have)
+	bindLeaves(out, want)
+	slices.SortFunc(findings, func(a, b lbmodel.Finding) int { return strings.Compare(a.Detail, b.Detail) })
+	return out, append(findings, placeRules(out, have)...)
+}
+
+// missing says whether a resource is a trust of which there is nothing to keep, and
+// nobody knows the roots. It is not made, so nothing that needs it is: what cannot
+// be verified is not served.
+func missing(want lbmodel.Resource, have lbmodel.Graph) bool {
+	t, ok := want.Spec.(*Trust)
+	_, there := have[want.ID]
+	return ok && t.Rotation != nil && t.Rotation.Unknown && !there
+}
+
+func unreadable(t *Trust) lbmodel.Finding {
+	return lbmodel.Finding{
+		About: t.source, Condition: lbmodel.ConditionBackendTLS, Reason: "TrustPending", Code: lbmodel.CodeUnresolved,
+		Detail: fmt.Sprintf("the roots of %s cannot be read, and none were before; what is to be verified by them waits until they can", t.source),
+	}
 }
 
 // placeSpec is a resource with another spec.
@@ -35,6 +59,8 @@ func placed(want, have lbmodel.Resource, now time.Time) lbmodel.Spec {
 		return have.Spec
 	}
 	switch spec := want.Spec.(type) {
+	case *Trust:
+		return placeRoots(spec, have, now)
 	case *Certificate:
 		return placeLeaf(spec, have, now)
 	case *EndpointGroup:
@@ -70,22 +96,49 @@ func placeEndpoints(want *EndpointGroup, have lbmodel.Resource) lbmodel.Spec {
 	return &out
 }
 
-// placeLeaf keeps the live leaf of an issued certificate until it must be renewed.
-func placeLeaf(want *Certificate, have lbmodel.Resource, now time.Time) lbmodel.Spec {
-	there, ok := have.Spec.(*Certificate)
-	if !ok || want.Leaf != lbmodel.KnownAfterApply || !keeps(want.Identity, there.Identity, have.Facts.Leaf, now) {
-		return nil
+// placeRoots are the roots that count now: see lbmodel.Rotate.
+func placeRoots(want *Trust, have lbmodel.Resource, now time.Time) lbmodel.Spec {
+	var live []lbmodel.Root
+	if there, ok := have.Spec.(*Trust); ok {
+		live = there.Roots
 	}
-	out := *want
-	out.Leaf = there.Leaf
-	return &out
+	wish := lbmodel.Trust{System: want.System, Roots: want.Roots}
+	if r := want.Rotation; r != nil {
+		wish.Overlap, wish.Seen, wish.Unknown = r.Overlap, r.Seen, r.Unknown
+	}
+	out := &Trust{System: want.System, source: want.source, rotates: wish.Overlap > 0}
+	out.Roots, out.next = lbmodel.Rotate(wish, live, now)
+	if want.Rotation == nil && slices.Equal(out.Roots, want.Roots) {
+		return nil // as compiled: a bundle of public roots is long, and need not be encoded again
+	}
+	return out
 }
 
-// keeps says whether a leaf that was issued for one identity still serves
-// another: the same names by the same issuer, and not yet due.
-func keeps(want, was lbmodel.Identity, leaf *lbmodel.Leaf, now time.Time) bool {
-	return leaf != nil && want.SPIFFEID == was.SPIFFEID && slices.Equal(want.DNSNames, was.DNSNames) &&
-		want.Issuer == was.Issuer && want.KeyType == was.KeyType && now.Before(want.Renew.At(*leaf))
+// placeLeaf keeps the live leaf of an issued certificate until it must be renewed.
+func placeLeaf(want *Certificate, have lbmodel.Resource, now time.Time) lbmodel.Spec {
+	out := want.placed()
+	there, ok := have.Spec.(*Certificate)
+	if ok && want.Leaf == lbmodel.KnownAfterApply && out.wanted(nil).Keeps(there.Identity, have.Facts.Leaf, now) {
+		out.Leaf = there.Leaf
+	}
+	return out
+}
+
+// bindLeaves binds certificates that follow roots which nobody can read now to those
+// that were published last: a leaf of another authority might come before its root.
+func bindLeaves(out, want lbmodel.Graph) {
+	for _, r := range out {
+		cert, ok := r.Spec.(*Certificate)
+		if !ok || cert.Leaf != lbmodel.KnownAfterApply || cert.authorities != nil {
+			continue
+		}
+		for _, id := range cert.follows {
+			trust, placed := out[id].Spec.(*Trust)
+			if wish, ok := want[id].Spec.(*Trust); ok && placed && wish.Rotation != nil && wish.Rotation.Unknown {
+				cert.authorities = append(cert.authorities, lbmodel.Authorities(trust.Roots)...)
+			}
+		}
+	}
 }
 
 // placeRules gives the rules of every listener in out their numbers.

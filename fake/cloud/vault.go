@@ -42,19 +42,32 @@ func leafOf(pair tls.Certificate) (*lbmodel.Leaf, error) {
 	if len(pair.Certificate) == 0 {
 		return nil, errors.New("the certificate is empty")
 	}
-	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	chain, err := parseChain(pair.Certificate)
 	if err != nil {
-		return nil, fmt.Errorf("the leaf cannot be read: %w", err)
+		return nil, err
 	}
+	leaf := chain[0]
 	if !keyFits(leaf, pair.PrivateKey) {
 		return nil, errors.New("the key does not belong to the certificate")
 	}
 	out := &lbmodel.Leaf{
 		SHA256: fingerprint(leaf.Raw), NotBefore: leaf.NotBefore.UTC(), NotAfter: leaf.NotAfter.UTC(),
-		DNSNames: leaf.DNSNames, Issuer: leaf.Issuer.String(),
+		DNSNames: leaf.DNSNames, Issuer: leaf.Issuer.String(), Authority: lbmodel.AuthorityOf(chain),
 	}
 	for _, u := range leaf.URIs {
 		out.URIs = append(out.URIs, u.String())
+	}
+	return out, nil
+}
+
+func parseChain(ders [][]byte) ([]*x509.Certificate, error) {
+	var out []*x509.Certificate
+	for i, der := range ders {
+		cert, err := x509.ParseCertificate(der)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %d of the chain cannot be read: %w", i, err)
+		}
+		out = append(out, cert)
 	}
 	return out, nil
 }

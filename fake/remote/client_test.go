@@ -138,16 +138,20 @@ func TestDeadline(t *testing.T) {
 }
 
 // Why: two replicas of a manager may both be at work for a moment, and neither may
-// lose what the other does.
+// lose what the other does. Both know all gateways: what nobody wants is anybody's
+// to delete.
 func TestTwoClients(t *testing.T) {
 	s := start(t, ServerConfig{StateDir: directory(t)})
 	admin, at := openAdmin(t, s.Address()), backend(t)
+	named := func(client, n int) lbmodel.Gateway { return gateway(fmt.Sprintf("g%d-%d", client, n), at) }
 	var work sync.WaitGroup
 	for client := range 2 {
 		a := account(open(t, Config{Address: s.Address()}))
+		for other := range 6 {
+			a.Want(named(other/3, other%3))
+		}
 		for n := range 3 {
-			gw := gateway(fmt.Sprintf("g%d-%d", client, n), at)
-			p := plan(t, a, gw)
+			p := plan(t, a, named(client, n))
 			work.Go(func() {
 				if err := a.Apply(t.Context(), p, nil).Err(); err != nil {
 					t.Error(err)

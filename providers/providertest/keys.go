@@ -3,6 +3,7 @@ package providertest
 import (
 	"cmp"
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -34,11 +35,16 @@ type keys struct {
 	given    map[string]tls.Certificate // what Secrets hold now, by identity
 	versions map[string]tls.Certificate // all that they ever held
 	roots    map[int]lbmodel.Root
+	pairs    map[int]tls.Certificate // of the roots
+	signer   int                     // the root that signs what is issued; 0 is none, leaves sign themselves
 	secrets  []string
 }
 
 func newKeys(tb testing.TB, now func() time.Time) *keys {
-	return &keys{tb: tb, now: now, given: map[string]tls.Certificate{}, versions: map[string]tls.Certificate{}, roots: map[int]lbmodel.Root{}}
+	return &keys{
+		tb: tb, now: now, given: map[string]tls.Certificate{}, versions: map[string]tls.Certificate{},
+		roots: map[int]lbmodel.Root{}, pairs: map[int]tls.Certificate{},
+	}
 }
 
 // ring is the providers.Keyring.
@@ -49,7 +55,19 @@ func (k *keys) ring(_ context.Context, identity lbmodel.Identity) (tls.Certifica
 		return k.given[identity.Name], nil
 	}
 	k.issued++
-	return k.make(identity.Name)
+	if k.signer == 0 {
+		return k.make(identity.Name, nil)
+	}
+	root := k.pairs[k.signer]
+	return k.make(identity.Name, &root)
+}
+
+// sign makes a root of the trusts sign what is issued from now on.
+func (k *keys) sign(root int) {
+	k.root(root)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.signer = root
 }
 
 // count is how many certificates were issued so far.
@@ -76,7 +94,7 @@ func (k *keys) certificate(name string, renewed int, source lbmodel.Source) lbmo
 	pair, ok := k.versions[version]
 	if !ok {
 		var err error
-		if pair, err = k.make(name); err != nil {
+		if pair, err = k.make(name, nil); err != nil {
 			k.tb.Fatalf("making a certificate: %v", err)
 		}
 		k.versions[version] = pair
@@ -99,33 +117,42 @@ func (k *keys) root(n int) lbmodel.Root {
 	if r, ok := k.roots[n]; ok {
 		return r
 	}
-	pair, err := k.make(fmt.Sprintf("root-%d", n))
+	pair, err := k.make(fmt.Sprintf("root-%d", n), nil)
 	if err != nil {
 		k.tb.Fatalf("making a root: %v", err)
 	}
 	leaf := pair.Leaf
+	k.pairs[n] = pair
 	k.roots[n] = lbmodel.Root{
-		SHA256: digest(leaf.Raw), SPKI: digest(leaf.RawSubjectPublicKeyInfo), Subject: leaf.Subject.String(),
-		NotAfter: leaf.NotAfter,
-		PEM:      string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw})),
+		SHA256: digest(leaf.Raw), SPKI: digest(leaf.RawSubjectPublicKeyInfo), KeyID: hex.EncodeToString(leaf.SubjectKeyId),
+		Subject: leaf.Subject.String(), NotAfter: leaf.NotAfter,
+		PEM: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw})),
 	}
 	return k.roots[n]
 }
 
-// make makes a self-signed pair and remembers its secret in every form that it
-// could leak in.
-func (k *keys) make(name string) (tls.Certificate, error) {
+// make makes a pair, signed by a root or (nil) by itself, and remembers its secret
+// in every form that it could leak in.
+func (k *keys) make(name string, root *tls.Certificate) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
+	life := 24 * time.Hour
+	if strings.HasPrefix(name, "root-") {
+		life *= 365
+	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(k.now().UnixNano()), Subject: pkix.Name{CommonName: name},
-		DNSNames: []string{name + ".test"}, NotBefore: k.now().Add(-time.Hour), NotAfter: k.now().Add(24 * time.Hour),
+		DNSNames: []string{name + ".test"}, NotBefore: k.now().Add(-time.Hour), NotAfter: k.now().Add(life),
 		IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	parent, signer := template, crypto.PrivateKey(key)
+	if root != nil {
+		parent, signer = root.Leaf, root.PrivateKey
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
 	if err != nil {
 		return tls.Certificate{}, err
 	}

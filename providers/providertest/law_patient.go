@@ -18,6 +18,7 @@ func patient(tb testing.TB, h Harness) {
 	survivesLateReads(tb, h)
 	readsAllPages(tb, h)
 	lingers(tb, h)
+	rotates(tb, h)
 }
 
 // endsWithContext expects that a read whose context has ended fails, soon.

@@ -31,7 +31,8 @@ func Laws() []Law {
 		{8, "Honest", "what Offers omits is refused with a finding and without a call, and what it names is never refused later", honest},
 		{9, "Silent", "no byte of a private key is in a plan, a log, an error, an event or what the cloud shows", silent},
 		{10, "Patient", "a provider ends with its context, waits when it is throttled, survives hanging calls, " +
-			"reads all pages, is not misled by reads that come late, and remembers (if it is a Marker) since when something is not wanted", patient},
+			"reads all pages, is not misled by reads that come late, remembers (if it is a Marker) since when something is not wanted, " +
+			"and lets no root go before its time and no certificate stay after it", patient},
 		{11, "Fast path", "Endpoints equals that part of Compile, a change of endpoints changes nothing else, and " +
 			"endpoints that nobody knows stay; they, renewed certificates and added roots never wait for approval", fastPath},
 	}

@@ -43,6 +43,9 @@ func TestLawsFail(t *testing.T) {
 		{"leaks a key", memcloud.LeaksKey, 9, "the key would be in every log"},
 		{"ignores cancel", memcloud.IgnoresCancel, 10, "a process that is told to stop would hang"},
 		{"forgets a mark", memcloud.ForgetsMark, 10, "every restart would begin the wait anew, and nothing would ever be deleted"},
+		{"drops a root at once", memcloud.DropsAtOnce, 10, "backends that still show a certificate under it would be cut off"},
+		{"forgets since when", memcloud.ForgetsDropped, 10, "every restart would begin the overlap anew, and no root would ever go"},
+		{"rotates unheard", memcloud.RotatesUnheard, 10, "a root would stay until something else happens"},
 		{"renewals wait", memcloud.RenewalIsStructure, 11, "a certificate would end while an approval is awaited"},
 		{"the fast path differs", memcloud.FastPathDiffers, 11, "fast path and plan would undo each other"},
 	}

@@ -24,7 +24,7 @@ func (b *bench) model(s scene, name string) lbmodel.Gateway {
 	source := lbmodel.Source{Kind: "Gateway", Namespace: "apps", Name: name}
 	gw := lbmodel.Gateway{Owner: ownerOf(name), Settings: b.harness.Settings(g.location)}
 	if g.issued {
-		gw.Identities = append(gw.Identities, b.keys.identity("client", source))
+		gw.Identities = append(gw.Identities, b.clientOf(s, source))
 	}
 	if g.https {
 		gw.Identities = append(gw.Identities, b.keys.certificate("server-"+name, g.renewed, source))
@@ -60,13 +60,31 @@ func (b *bench) trustOf(s scene, g sketch) []lbmodel.Trust {
 		if !used[name] {
 			continue
 		}
-		t := lbmodel.Trust{Name: name, Source: lbmodel.Source{Kind: "ConfigMap", Namespace: "apps", Name: name}}
+		t := s.rotation
+		t.Name, t.Source = name, lbmodel.Source{Kind: "ConfigMap", Namespace: "apps", Name: name}
 		for _, n := range s.trust[name] {
+			if t.Unknown {
+				break
+			}
 			t.Roots = append(t.Roots, b.keys.root(n))
 		}
 		slices.SortFunc(t.Roots, func(a, b lbmodel.Root) int { return compareStrings(a.SHA256, b.SHA256) })
 		out = append(out, t)
 	}
+	return out
+}
+
+// clientOf is a client identity, bound to the roots if the scene says so.
+func (b *bench) clientOf(s scene, source lbmodel.Source) lbmodel.Identity {
+	out := b.keys.identity("client", source)
+	for _, numbers := range s.trust {
+		for _, n := range numbers {
+			if s.bound {
+				out.Renew.Authorities = append(out.Renew.Authorities, b.keys.root(n).KeyID)
+			}
+		}
+	}
+	slices.Sort(out.Renew.Authorities)
 	return out
 }
 

@@ -17,6 +17,8 @@ type scene struct {
 	groups   map[string]int    // endpoint group → how many times its endpoints were replaced
 	trust    map[string][]int  // trust → numbers of its roots
 	unknown  bool              // nobody knows the endpoints: a plan from files
+	rotation lbmodel.Trust     // how the roots of every trust come and go; Roots are not from here
+	bound    bool              // issued identities need an authority among the roots of the trusts
 	gateways map[string]sketch // by name
 }
 
@@ -46,7 +48,7 @@ type route struct {
 }
 
 func (s scene) clone() scene {
-	out := scene{unknown: s.unknown, groups: maps.Clone(s.groups), trust: maps.Clone(s.trust), gateways: map[string]sketch{}}
+	out := scene{unknown: s.unknown, rotation: s.rotation, bound: s.bound, groups: maps.Clone(s.groups), trust: maps.Clone(s.trust), gateways: map[string]sketch{}}
 	for name, g := range s.gateways {
 		g.pools, g.routes = maps.Clone(g.pools), slices.Clone(g.routes)
 		out.gateways[name] = g

@@ -63,6 +63,9 @@ func (p *Provider) resource(o object) lbmodel.Resource {
 		a.Label = "default"
 		o.spec = a
 	}
+	if t, ok := o.spec.(Trust); ok && p.service.bug == ForgetsDropped {
+		o.spec = Trust{Roots: lbmodel.Published(t.Roots)}
+	}
 	r := lbmodel.NewResource(o.id, fromCloud(o.spec))
 	r.Handle, r.Facts = o.handle, p.service.facts(o)
 	if o.owner.Name == "" {
@@ -83,7 +86,7 @@ func (s *Service) facts(o object) lbmodel.Facts {
 		f.Health = s.health(o)
 	case Identity:
 		life := cmp.Or(time.Duration(spec.Wish.Renew.Lifetime), 24*time.Hour)
-		f.Leaf = &lbmodel.Leaf{SHA256: spec.Leaf, NotBefore: o.since, NotAfter: o.since.Add(life)}
+		f.Leaf = &lbmodel.Leaf{SHA256: spec.Leaf, NotBefore: o.since, NotAfter: o.since.Add(life), Authority: spec.authority}
 	}
 	return f
 }
@@ -170,8 +173,11 @@ func (p *Provider) issue(ctx context.Context, want lbmodel.Spec) (lbmodel.Spec, 
 	if !ok {
 		return want, nil, nil
 	}
-	pair, err := p.service.keyring(ctx, identity.Wish)
+	pair, err := p.service.keyring(ctx, identity.asked())
 	if err != nil {
+		return nil, nil, err
+	}
+	if identity.authority, err = authorityOf(pair); err != nil {
 		return nil, nil, err
 	}
 	if identity.Leaf == "" {
@@ -179,6 +185,18 @@ func (p *Provider) issue(ctx context.Context, want lbmodel.Spec) (lbmodel.Spec, 
 		identity.Leaf = hex.EncodeToString(sum[:])
 	}
 	return identity, keyBytes(pair), nil
+}
+
+func authorityOf(pair tls.Certificate) (string, error) {
+	var chain []*x509.Certificate
+	for _, der := range pair.Certificate {
+		cert, err := x509.ParseCertificate(der)
+		if err != nil {
+			return "", fmt.Errorf("the chain cannot be read: %w", err)
+		}
+		chain = append(chain, cert)
+	}
+	return lbmodel.AuthorityOf(chain), nil
 }
 
 func keyBytes(pair tls.Certificate) []byte {

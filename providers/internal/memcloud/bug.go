@@ -21,4 +21,7 @@ const (
 	RenewalIsStructure    Bug = "a renewed certificate waits for approval like a new listener"
 	NeverAlarms           Bug = "an issued certificate does not say when it must be renewed"
 	IssuesAlways          Bug = "Place forgets the live certificate, so that a restart issues a new one"
+	DropsAtOnce           Bug = "Place drops a root together with its source"
+	ForgetsDropped        Bug = "Observe does not read since when a root is not published"
+	RotatesUnheard        Bug = "a trust does not say when a root is to go"
 )

@@ -149,7 +149,7 @@ func (c *compiler) compilePools() {
 		b := Backend{Protocol: pool.Protocol, Group: group.ID}
 		if t := pool.TLS; t != nil && t.Trust != "" {
 			b.SNI, b.Trust, b.Identity = t.SNI, c.id("Trust", t.Trust), c.identity(t.Identity)
-			c.shared[b.Trust] = trustOf(b.Trust, trust[t.Trust])
+			c.shared[b.Trust] = c.trustOf(b.Trust, trust[t.Trust])
 		}
 		c.add(c.backend(pool.Name), b)
 	}
@@ -170,12 +170,9 @@ func groupOf(owner lbmodel.Owner, pool lbmodel.Pool, settings Settings) lbmodel.
 	return lbmodel.NewResource(id, g).With(lbmodel.Shared)
 }
 
-func trustOf(id lbmodel.ID, t lbmodel.Trust) lbmodel.Resource {
-	roots := []string{}
-	for _, r := range t.Roots {
-		roots = append(roots, r.SHA256)
-	}
-	return lbmodel.NewResource(id, Trust{Roots: roots}).With(lbmodel.Shared)
+func (c *compiler) trustOf(id lbmodel.ID, t lbmodel.Trust) lbmodel.Resource {
+	t.Source = lbmodel.Source{}
+	return lbmodel.NewResource(id, Trust{Wish: &t, bug: c.bug}).With(lbmodel.Shared)
 }
 
 // backend is named after what cannot be changed: a pool of another protocol is

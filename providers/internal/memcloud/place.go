@@ -2,6 +2,7 @@ package memcloud
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -15,12 +16,21 @@ const step = 100
 // Place implements providers.Compiler.
 func (p *Provider) Place(want, have lbmodel.Graph, now time.Time) (lbmodel.Graph, []lbmodel.Finding) {
 	out := maps.Clone(want)
+	var findings []lbmodel.Finding
 	for id, r := range want {
 		switch spec := r.Spec.(type) {
 		case Identity:
-			if p.service.bug != IssuesAlways {
-				out[id] = respec(r, keepLeaf(spec, have[id], now))
+			out[id] = respec(r, keepLeaf(spec, have[id], now))
+		case Trust:
+			if there, ok := have[id].Spec.(Trust); ok || !spec.Wish.Unknown {
+				out[id] = respec(r, rotate(spec, there, now))
+				continue
 			}
+			delete(out, id) // and so nothing is made that needs it
+			findings = append(findings, lbmodel.Finding{
+				Condition: lbmodel.ConditionBackendTLS, Reason: "TrustPending", Code: lbmodel.CodeUnresolved,
+				Detail: fmt.Sprintf("the roots of %s cannot be read", spec.Wish.Name),
+			})
 		case Group:
 			out[id] = respec(r, keepEndpoints(spec, have[id]))
 		}
@@ -28,7 +38,8 @@ func (p *Provider) Place(want, have lbmodel.Graph, now time.Time) (lbmodel.Graph
 	for _, rules := range byAddress(out) {
 		number(out, have, rules)
 	}
-	return out, nil
+	slices.SortFunc(findings, func(a, b lbmodel.Finding) int { return cmp.Compare(a.Detail, b.Detail) })
+	return out, findings
 }
 
 func respec(r lbmodel.Resource, spec lbmodel.Spec) lbmodel.Resource {
@@ -36,13 +47,22 @@ func respec(r lbmodel.Resource, spec lbmodel.Spec) lbmodel.Resource {
 	return r
 }
 
+// rotate is which roots count now.
+func rotate(want, have Trust, now time.Time) Trust {
+	wish := *want.Wish
+	if want.bug == DropsAtOnce {
+		wish.Overlap = 0
+	}
+	want.Roots, want.next = lbmodel.Rotate(wish, have.Roots, now)
+	want.Wish = nil
+	return want
+}
+
 // keepLeaf keeps the live certificate while its renewal rule allows.
 func keepLeaf(want Identity, have lbmodel.Resource, now time.Time) Identity {
+	want.authorities, want.Wish.Renew.Authorities = want.Wish.Renew.Authorities, nil
 	live, ok := have.Spec.(Identity)
-	if !ok || want.Leaf != "" || have.Facts.Leaf == nil {
-		return want
-	}
-	if now.Before(want.Wish.Renew.At(*have.Facts.Leaf)) {
+	if ok && want.Leaf == "" && want.bug != IssuesAlways && want.asked().Keeps(live.Wish, have.Facts.Leaf, now) {
 		want.Leaf = live.Leaf
 	}
 	return want

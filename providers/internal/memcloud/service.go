@@ -86,7 +86,7 @@ func (s *Service) plant(location string) {
 		s.objects[h] = object{id: id, handle: h, spec: spec, note: "made by hand"}
 	}
 	h := lbmodel.Handle("foreign-" + trust.String())
-	s.objects[h] = object{id: trust, handle: h, spec: Trust{Roots: []string{"x"}}, owner: lbmodel.Owner{Cluster: "other"}, note: "theirs"}
+	s.objects[h] = object{id: trust, handle: h, spec: Trust{Roots: []lbmodel.Root{{SHA256: "x"}}}, owner: lbmodel.Owner{Cluster: "other"}, note: "theirs"}
 }
 
 // call carries out one API call under what the hook makes of it.

@@ -62,7 +62,11 @@ type Group struct {
 
 // Trust is a set of roots that gateways share.
 type Trust struct {
-	Roots []string `json:"roots"`
+	Roots []lbmodel.Root `json:"roots,omitempty"`
+	Wish  *lbmodel.Trust `json:"wish,omitempty"` // how roots come and go; until Place
+
+	next time.Time // when a root is to go
+	bug  Bug
 }
 
 // Identity is a certificate; its key is in the cloud only.
@@ -70,7 +74,9 @@ type Identity struct {
 	Wish lbmodel.Identity `json:"wish"`
 	Leaf string           `json:"leaf,omitzero"` // "" is issued at Apply
 
-	bug Bug
+	authority   string   // of the leaf, in the cloud
+	authorities []string // of Wish.Renew, after Place
+	bug         Bug
 }
 
 // Needs implements lbmodel.Spec.
@@ -139,11 +145,19 @@ func (Trust) Needs() []lbmodel.ID { return nil }
 // Flows implements lbmodel.Flowing.
 func (t Trust) Flows(have lbmodel.Spec) bool {
 	old, ok := have.(Trust)
-	return ok && !slices.ContainsFunc(old.Roots, func(r string) bool { return !slices.Contains(t.Roots, r) })
+	return ok && lbmodel.RotationFlows(t.Roots, old.Roots)
 }
 
 // Structure implements lbmodel.Flowing.
-func (t Trust) Structure() lbmodel.Spec { return t }
+func (t Trust) Structure() lbmodel.Spec { return Trust{Roots: lbmodel.Published(t.Roots)} }
+
+// RenewAt implements lbmodel.Renewing.
+func (t Trust) RenewAt(lbmodel.Facts) time.Time {
+	if t.bug == RotatesUnheard {
+		return time.Time{}
+	}
+	return t.next
+}
 
 // Needs implements lbmodel.Spec.
 func (Identity) Needs() []lbmodel.ID { return nil }
@@ -153,7 +167,14 @@ func (i Identity) RenewAt(f lbmodel.Facts) time.Time {
 	if i.Wish.Issuer == lbmodel.IssuerSecret || f.Leaf == nil || i.bug == NeverAlarms {
 		return time.Time{}
 	}
-	return i.Wish.Renew.At(*f.Leaf)
+	return i.asked().RenewAt(*f.Leaf)
+}
+
+// asked is the identity as it is asked for.
+func (i Identity) asked() lbmodel.Identity {
+	out := i.Wish
+	out.Renew.Authorities = i.authorities
+	return out
 }
 
 // Flows implements lbmodel.Flowing.
