@@ -69,7 +69,8 @@ type Leaf struct {
 	NotAfter  time.Time `json:"notAfter,omitzero"`
 	DNSNames  []string  `json:"dnsNames,omitempty"`
 	URIs      []string  `json:"uris,omitempty"`
-	Issuer    string    `json:"issuer,omitzero"` // the issuer's distinguished name
+	Issuer    string    `json:"issuer,omitzero"`  // the issuer's distinguished name
+	KeyType   string    `json:"keyType,omitzero"` // "ECDSA", "RSA", "Ed25519"; "" is unknown
 	// Authority is the key of the root that it leads to, hex: the
 	// AuthorityKeyIdentifier of the last certificate of its chain, which is sent
 	// without the root. "" is unknown. See AuthorityOf.

@@ -110,7 +110,7 @@ func (m *gatewayMaker) identity(i int) Identity {
 		DNSNames: several(m, 2, m.host), Issuer: m.pick(IssuerSecret, "Mesh"), KeyType: m.pick("", "ECDSA"),
 		Renew: RenewRule{Lifetime: Duration(time.Hour), Before: m.duration(), Authorities: several(m, 2, m.hash)}}
 	if id.Issuer == IssuerSecret {
-		id.Leaf = &Leaf{SHA256: strings.Repeat("ab", 32), NotBefore: m.when(), NotAfter: m.when(),
+		id.Leaf = &Leaf{SHA256: strings.Repeat("ab", 32), KeyType: "RSA", NotBefore: m.when(), NotAfter: m.when(),
 			DNSNames: []string{"a.test"}, URIs: []string{"spiffe://td/x"}, Issuer: "CN=ca", Authority: m.hash()}
 	}
 	return id

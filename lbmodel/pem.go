@@ -26,11 +26,15 @@ const (
 // ones too, since what time it is the caller knows.
 //
 // Refused are blocks that are no certificate (a private key by that name),
-// OpenSSL's TRUSTED CERTIFICATE, PEM that was base64-encoded once more, and
-// certificates that are no CA.
+// OpenSSL's TRUSTED CERTIFICATE, PEM that was base64-encoded once more, base64 as
+// long as a certificate outside of any block, UTF-16, and certificates that are no
+// CA.
 func ParseRoots(text []byte) ([]Root, error) {
 	if len(text) > MaxRootsText {
 		return nil, fmt.Errorf("%d bytes are more than the %d that a bundle of roots may have", len(text), MaxRootsText)
+	}
+	if at := bytes.IndexByte(text, 0); at >= 0 {
+		return nil, fmt.Errorf("%s: a NUL byte; the text is UTF-16, or none", placeIn(text, at))
 	}
 	starts := blockStarts(text)
 	if err := checkBlocks(text, starts); err != nil {
@@ -47,6 +51,9 @@ func ParseRoots(text []byte) ([]Root, error) {
 			return nil, fmt.Errorf("%s: %w", placeIn(text, start), err)
 		}
 		roots = append(roots, root)
+	}
+	if err := checkStray(text); err != nil {
+		return nil, err
 	}
 	return sortRoots(roots), nil
 }

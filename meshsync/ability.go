@@ -29,7 +29,7 @@ func (l lack) unless(ok ...bool) []lack {
 
 // lacks are what is missing for TLS with the proxies, whatever is spoken inside.
 func (j judgement) lacks() []lack {
-	out := slices.Concat(j.noIdentity(), j.noSNI(), j.noTLS13())
+	out := slices.Concat(j.noIdentity(), j.noClientKey(), j.noSNI(), j.noTLS13())
 	if !j.unverified() {
 		out = slices.Concat(out, j.noName(), j.noRoots(), j.noSANs())
 	}
@@ -72,6 +72,18 @@ func (j judgement) noName() []lack {
 func (j judgement) noIdentity() []lack {
 	return lack{ReasonClientCertificate, "the proxies let in only clients with a certificate, and " + j.noClientCertificate()}.
 		unless(j.in.AnyClient, !j.hop.Anonymous && j.has.Offers(lbmodel.FeatureBackendTLSIdentity))
+}
+
+// noClientKey is a client certificate that the proxies cannot verify, for the type of
+// its key. A proxy that lets in clients without one refuses it all the same.
+func (j judgement) noClientKey() []lack {
+	return lack{ReasonClientCertificate, fmt.Sprintf("the proxies verify only client certificates with a key of type %s, and the gateway's is %s",
+		strings.Join(j.in.ClientKeys, " or "), j.hop.ClientKey)}.unless(!j.unfitKey())
+}
+
+func (j judgement) unfitKey() bool {
+	return len(j.in.ClientKeys) > 0 && j.hop.ClientKey != "" && j.level() == lbmodel.TLSClientAndServer &&
+		!slices.Contains(j.in.ClientKeys, j.hop.ClientKey)
 }
 
 // noClientCertificate is why the gateway shows none.

@@ -21,6 +21,8 @@ func TestAbilities(t *testing.T) {
 	onlySNI.Names = nil
 	anonymous := hop(lbmodel.PoolHTTP1)
 	anonymous.Anonymous = true
+	rsa := hop(lbmodel.PoolHTTP1)
+	rsa.ClientKey = KeyRSA
 	manyRoots := hop(lbmodel.PoolHTTP1)
 	manyRoots.Roots = 3
 	twoRoots := fakeLike()
@@ -42,6 +44,9 @@ func TestAbilities(t *testing.T) {
 			"Blocked ClientCertificateUnsupported", []string{"BackendTLSClientCertificate", "PeerAuthentication shop/default"}, "BackendTLSClientCertificate"},
 		{"anonymous gateway", "the same, and the provider is not to blame", istioStrictHTTP(), anonymous, fakeLike(),
 			"Blocked ClientCertificateUnsupported", []string{"the gateway has none"}, "identity.issuer"},
+		{"RSA client key", "Linkerd's verifier knows ECDSA only, also where nobody need show a certificate", linkerd(), rsa, fakeLike(),
+			"Blocked ClientCertificateUnsupported", []string{"ECDSA", "RSA"}, "Use ECDSA"},
+		{"RSA client key, and others verify it", "", istioStrictHTTP(), rsa, fakeLike(), direct, nil, ""},
 		{"server name", "the proxy ends only TLS for its name", linkerd(), http1, without(fakeLike(), lbmodel.FeatureBackendTLSSNI),
 			"Blocked SNIUnsupported", []string{"BackendTLSSNI", "linkerd-proxy"}, "BackendTLSSNI"},
 		{"no server name needed", "any or none reaches an Istio sidecar", istioStrictHTTP(), http1, without(fakeLike(), lbmodel.FeatureBackendTLSSNI),

@@ -24,6 +24,15 @@ type Dialect interface {
 	Inbound(World, Mesh, Port, *corev1.Pod) Inbound
 }
 
+// Fixer is a Dialect whose Inbounds come without a Fix, for it costs more than all
+// the rest, and is only told of groups of pods that are not reached, or not without
+// a loss.
+type Fixer interface {
+	// Fix is what to change at a pod's port so that it becomes Direct without a
+	// loss; nil is nothing, or nothing that the dialect could write down.
+	Fix(World, Mesh, Port, *corev1.Pod) *Fix
+}
+
 // World is what a Dialect may look at. Lists are sorted by name. Objects are
 // shared and must not be changed.
 type World interface {
@@ -60,11 +69,27 @@ type Mesh struct {
 }
 
 // RootsAt is where roots are published in a cluster: a ConfigMap's key, or a
-// ClusterTrustBundle (by name, or all of a signer); or, of Kind SPIFFEBundle, at an
-// endpoint outside of it, for the trust domain in Name.
+// ClusterTrustBundle (by name, or all of a signer), or an object of the mesh's own,
+// which the dialect reads; or outside of it, for the trust domain in Name.
 type RootsAt struct {
 	Kind, Namespace, Name, Key string
 	Signer                     string // of ClusterTrustBundles
-	PEM                        string // the roots themselves, where they are only a part of the key's text
-	URL                        string // of a SPIFFE bundle endpoint
+	// PEM are the roots themselves, where they are only a part of the object, and
+	// Problem is why it has none that can be read.
+	PEM     string
+	Problem string
+	URL     string // of a SPIFFE bundle endpoint
+}
+
+// The Kinds of places outside of the cluster's objects.
+const (
+	RootsSPIFFE   = "SPIFFEBundle" // a SPIFFE bundle endpoint
+	RootsConsul   = "ConsulRoots"  // Consul's CA
+	RootsWorkload = "WorkloadAPI"  // a SPIFFE agent
+)
+
+// Outside says whether the roots are in no object of the cluster, so that somebody
+// must fetch them.
+func (at RootsAt) Outside() bool {
+	return at.Kind == RootsSPIFFE || at.Kind == RootsConsul || at.Kind == RootsWorkload
 }

@@ -1,6 +1,10 @@
 package meshsync
 
-import "gatehouse.dev/lbmodel"
+import (
+	"strings"
+
+	"gatehouse.dev/lbmodel"
+)
 
 // What to do instead where the provider cannot.
 const orLandingPad = ", or give the MeshBinding a landingPad: a gateway of the mesh that asks less of its clients"
@@ -32,6 +36,9 @@ func (j judgement) generalFix(why Reason) string {
 	case ReasonClientCertificate:
 		if j.hop.Anonymous {
 			return "Give the MeshBinding an identity.issuer other than None" + orLandingPad + "."
+		}
+		if j.unfitKey() {
+			return "Use " + strings.Join(j.in.ClientKeys, " or ") + " for the key of the Gateway's spec.tls.backend.clientCertificateRef, or leave the reference out: the certificates that the MeshBinding asks for have such a key."
 		}
 		return otherClass(lbmodel.FeatureBackendTLSIdentity)
 	case ReasonPrivateRoots:

@@ -32,11 +32,16 @@ const (
 // the old names until the last pod of old is gone.
 func Groups(pods []Placed) []Group {
 	gathered := map[string]*gathering{}
+	var g *gathering
 	for i := range pods {
+		// Pods come from templates, so that the next is mostly as the last.
+		if last := i - 1; last >= 0 && alike(&pods[last].Inbound, &pods[i].Inbound) {
+			g.add(&pods[i])
+			continue
+		}
 		key := keyOf(&pods[i].Inbound)
-		g := gathered[key]
-		if g == nil {
-			g = newGathering(&pods[i].Inbound)
+		if g = gathered[key]; g == nil {
+			g = newGathering(&pods[i])
 			gathered[key] = g
 		}
 		g.add(&pods[i])
@@ -70,19 +75,19 @@ func MembershipOf(groups []Group) Membership {
 
 // gathering is a group that grows.
 type gathering struct {
-	said     *Inbound // whose Detail and Fix are told: the first in order of Detail
+	said     *Placed // whose Detail and Fix are told: the first in order of Detail
 	names    map[lbmodel.SAN]bool
 	accounts map[Account]bool
 	pods     map[string]bool
 }
 
-func newGathering(in *Inbound) *gathering {
-	return &gathering{in, map[lbmodel.SAN]bool{}, map[Account]bool{}, map[string]bool{}}
+func newGathering(p *Placed) *gathering {
+	return &gathering{p, map[lbmodel.SAN]bool{}, map[Account]bool{}, map[string]bool{}}
 }
 
 func (g *gathering) add(p *Placed) {
-	if order(&p.Inbound, g.said) < 0 {
-		g.said = &p.Inbound
+	if order(p, g.said) < 0 {
+		g.said = p
 	}
 	if membershipOf(&p.Inbound) == Meshed {
 		for _, name := range p.Inbound.Names {
@@ -96,12 +101,14 @@ func (g *gathering) add(p *Placed) {
 }
 
 // order decides what a group says of itself, where its pods say different things.
-func order(a, b *Inbound) int {
-	return cmp.Or(
-		cmp.Compare(a.Detail, b.Detail),
-		cmp.Compare(fixText(a.Fix), fixText(b.Fix)),
-		compareAccounts(a.Account, b.Account),
-	)
+func order(a, b *Placed) int {
+	if c := cmp.Compare(a.Inbound.Detail, b.Inbound.Detail); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(fixText(a.Inbound.Fix), fixText(b.Inbound.Fix)); c != 0 {
+		return c
+	}
+	return cmp.Or(compareAccounts(a.Inbound.Account, b.Inbound.Account), cmp.Compare(a.Pod, b.Pod))
 }
 
 func fixText(f *Fix) string {
@@ -125,7 +132,7 @@ func compareNames(a, b lbmodel.SAN) int {
 }
 
 func (g *gathering) group(key string) Group {
-	in := *g.said
+	in := g.said.Inbound
 	switch key {
 	case keyNone:
 		in = outside(NotMeshed, &in)
@@ -138,5 +145,5 @@ func (g *gathering) group(key string) Group {
 	if len(accounts) == 1 {
 		in.Account = accounts[0]
 	}
-	return Group{Key: key, Inbound: in, Accounts: accounts, Pods: slices.Sorted(maps.Keys(g.pods))}
+	return Group{Key: key, Inbound: in, Accounts: accounts, Pods: slices.Sorted(maps.Keys(g.pods)), Said: g.said.Pod}
 }

@@ -66,8 +66,8 @@ func TestGroups(t *testing.T) {
 	both := istioStrictHTTP()
 	both.Account, both.Names = Account{}, []lbmodel.SAN{spiffe("cart"), spiffe("new")}
 	want := []Group{
-		{Key: "", Inbound: notMeshed(), Accounts: nil, Pods: []string{"d"}},
-		{Key: got[1].Key, Inbound: both, Accounts: []Account{{"shop", "cart"}, {"shop", "new"}}, Pods: []string{"a", "b", "c"}},
+		{Key: "", Inbound: notMeshed(), Accounts: nil, Pods: []string{"d"}, Said: "d"},
+		{Key: got[1].Key, Inbound: both, Accounts: []Account{{"shop", "cart"}, {"shop", "new"}}, Pods: []string{"a", "b", "c"}, Said: "a"},
 		{Key: "unknown", Inbound: Inbound{Membership: MembershipUnknown, Plain: true, Otherwise: Passes}, Pods: []string{""}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

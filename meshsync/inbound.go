@@ -27,7 +27,8 @@ type Inbound struct {
 	Blocked Reason
 	// Detail says the same to a person, naming the object and field that decide.
 	Detail string
-	// Fix is what to change so that it becomes Direct.
+	// Fix is what to change so that it becomes Direct. A dialect that is a Fixer leaves
+	// it to whoever asks for a verdict.
 	Fix *Fix
 
 	// AnyClient says that a client without a certificate is let in too.
@@ -47,8 +48,9 @@ type Inbound struct {
 
 // The key types of client certificates.
 const (
-	KeyECDSA = "ECDSA"
-	KeyRSA   = "RSA"
+	KeyECDSA   = "ECDSA"
+	KeyRSA     = "RSA"
+	KeyEd25519 = "Ed25519"
 )
 
 // Account is a ServiceAccount.

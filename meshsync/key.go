@@ -48,6 +48,23 @@ func keyOf(in *Inbound) string {
 	return hex.EncodeToString(sum[:5])
 }
 
+// alike says that two have one key, without making it. It may say no of some that
+// have.
+func alike(a, b *Inbound) bool {
+	return a.Membership == b.Membership && a.SNI == "" && b.SNI == "" && (len(a.Names) > 0) == (len(b.Names) > 0) &&
+		a.Port == b.Port && a.Otherwise == b.Otherwise && a.Plain == b.Plain && a.Blocked == b.Blocked &&
+		a.AnyClient == b.AnyClient && a.Unasked == b.Unasked && a.MinVersion == b.MinVersion && a.ProxyHealth == b.ProxyHealth &&
+		slices.Equal(a.ClientKeys, b.ClientKeys) && sameHealth(a.Health, b.Health) && slices.EqualFunc(a.Chains, b.Chains, sameChain)
+}
+
+func sameHealth(a, b *lbmodel.HealthCheck) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}
+
+func sameChain(a, b Chain) bool {
+	return a.HTTP == b.HTTP && slices.Equal(a.Offer, b.Offer) && slices.Equal(a.Selects, b.Selects)
+}
+
 // membershipOf is Unknown for what no pod can have.
 func membershipOf(in *Inbound) Membership {
 	if in.Membership == Meshed || in.Membership == NotMeshed {

@@ -207,3 +207,20 @@ func overlap(a, b []string) string {
 	}
 	return ""
 }
+
+// TestNeighbours: whether two pods are one group does not hang on which one comes
+// after which. Each field of one is changed to another's in turn.
+func TestNeighbours(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	key := func(in Inbound) string { return Groups([]Placed{{"a", in}})[0].Key }
+	for range 2000 {
+		a, other := randomInbound(rnd), randomInbound(rnd)
+		for field := range reflect.TypeFor[Inbound]().NumField() {
+			b := a
+			reflect.ValueOf(&b).Elem().Field(field).Set(reflect.ValueOf(other).Field(field))
+			if one, same := len(Groups([]Placed{{"a", a}, {"b", b}})) == 1, key(a) == key(b); one != same {
+				t.Fatalf("field %s: one group: %v, one key: %v\n%+v\n%+v", reflect.TypeFor[Inbound]().Field(field).Name, one, same, a, b)
+			}
+		}
+	}
+}

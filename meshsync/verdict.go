@@ -44,6 +44,8 @@ type Hop struct {
 	Roots int
 	// Anonymous says that the gateway has no client certificate (issuer None).
 	Anonymous bool
+	// ClientKey is the type of its key (see KeyECDSA); "" is not known, and fits.
+	ClientKey string
 }
 
 // Fix is a change that somebody can make.
@@ -61,4 +63,5 @@ type Group struct {
 	Inbound  Inbound // Names are those of all accounts in it; Account is set if it is one
 	Accounts []Account
 	Pods     []string // names, sorted
+	Said     string   // the pod whose Detail the Inbound has: who asks a Fixer asks about it
 }

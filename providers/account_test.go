@@ -89,10 +89,14 @@ func TestOwnersComeAndGo(t *testing.T) {
 		if gone, err := h.account.Gone(t.Context(), owner("a")); !gone || err != nil {
 			t.Errorf("Gone after the delete = %v, %v", gone, err)
 		}
-		if _, err := h.account.Plan(t.Context(), []lbmodel.Owner{owner("a")}); lbmodel.CodeOf(err) != lbmodel.CodeInternal {
-			t.Errorf("planning an owner that nobody described: %v, want Internal", err)
+		if plan, err := h.account.Plan(t.Context(), []lbmodel.Owner{owner("a")}); err != nil || !plan.Empty() {
+			t.Errorf("planning an owner that is gone: %v, %v; want nothing to do", plan.Steps, err)
 		}
 		h.expectNothing(gateway("b"))
+		h.restart(nil)
+		if _, err := h.account.Plan(t.Context(), []lbmodel.Owner{owner("b")}); lbmodel.CodeOf(err) != lbmodel.CodeInternal {
+			t.Errorf("planning an owner with resources that nobody described: %v, want Internal: all of it would be deleted", err)
+		}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/big"
@@ -29,6 +30,7 @@ type house struct {
 	cloud   *memcloud.Service
 	account *providers.Account
 	issued  atomic.Int32
+	gate    time.Duration // for which the keyring says that a leaf waits
 }
 
 // newHouse makes a cloud and an Account on it; edit may be nil.
@@ -51,6 +53,9 @@ func (h *house) restart(edit func(*providers.Config)) {
 
 func (h *house) keyring(context.Context, lbmodel.Identity) (tls.Certificate, error) {
 	h.issued.Add(1)
+	if h.gate > 0 {
+		return tls.Certificate{}, &lbmodel.Error{Code: lbmodel.CodePending, RetryAfter: h.gate, Err: errors.New("backends do not trust it yet")}
+	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, err

@@ -117,6 +117,9 @@ func (a *Account) draft(owners []lbmodel.Owner) (*draft, error) {
 	}
 	for _, owner := range owners {
 		w := a.wishes.owners[owner]
+		if w == nil && len(a.shadow.owned[owner]) == 0 {
+			w = newWish(owner, nil, nil) // Gone has forgotten it since it was dropped
+		}
 		if w == nil {
 			return nil, lbmodel.Errorf(lbmodel.CodeInternal, "plan", lbmodel.ID{}, "%s was neither wanted nor dropped", owner)
 		}

@@ -166,6 +166,27 @@ func TestPendingEnds(t *testing.T) {
 	})
 }
 
+// Why: a certificate that backends do not trust yet may wait for hours. A run that
+// looks again every half minute asks for one each time, and holds up its gateway.
+func TestLongPendingIsGivenUpAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, nil)
+		h.gate = time.Hour
+		gw, began := gateway("edge"), time.Now()
+		out := h.account.Apply(t.Context(), h.plan(gw), nil)
+		if took := time.Since(began); took > 30*time.Second {
+			t.Errorf("looked at it for %s", took)
+		}
+		if n := h.issued.Load(); n != 1 {
+			t.Errorf("asked for a certificate %d times, want once", n)
+		}
+		later := out.Held.Waiting()
+		if len(later) != 1 || later[0].Until.Sub(began) < time.Hour || !strings.Contains(later[0].Why, "backends do not trust it yet") {
+			t.Errorf("Held waits for %+v, want an hour and the reason that was given", later)
+		}
+	})
+}
+
 func TestCancelStopsStarting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, func(c *providers.Config) { c.Parallel = 2 })

@@ -85,6 +85,11 @@ var rules = []rule{
 		why:  "files and a controller drive it alike, over any provider",
 	},
 	{
+		name: "membership", of: "gatehouse.dev/internal/member",
+		deps: []string{"gatehouse.dev/fake/cloud", "gatehouse.dev/fake/dataplane", "gatehouse.dev/fake/local", "gatehouse.dev/fake/mesh", "gatehouse.dev/internal/cli", "gatehouse.dev/internal/controller", "gatehouse.dev/internal/manifest", "k8s.io/client-go"},
+		why:  "files, a controller and the demo ask meshes alike, over any provider; tokens are handed to it",
+	},
+	{
 		name: "the controller", of: "gatehouse.dev/internal/controller",
 		deps: []string{"gatehouse.dev/fake/cloud", "gatehouse.dev/fake/dataplane", "gatehouse.dev/fake/local", "gatehouse.dev/fake/remote", "gatehouse.dev/providers/aws", "gatehouse.dev/providers/gcp", "gatehouse.dev/internal/cli", "gatehouse.dev/internal/manifest"},
 		why:  "a controller drives whatever providers it is handed",

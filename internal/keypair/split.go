@@ -59,11 +59,22 @@ func LeafOf(c *x509.Certificate) *lbmodel.Leaf {
 		NotAfter:  c.NotAfter.UTC(),
 		DNSNames:  c.DNSNames,
 		Issuer:    c.Issuer.String(),
+		KeyType:   keyTypeOf(c),
 	}
 	for _, u := range c.URIs {
 		leaf.URIs = append(leaf.URIs, u.String())
 	}
 	return leaf
+}
+
+// keyTypeOf is the type of a certificate's key, of those that TLS uses.
+func keyTypeOf(c *x509.Certificate) string {
+	switch c.PublicKeyAlgorithm {
+	case x509.ECDSA, x509.RSA, x509.Ed25519:
+		return c.PublicKeyAlgorithm.String()
+	default:
+		return ""
+	}
 }
 
 // For is a pair if it is the one that an identity describes. One that is not any

@@ -78,6 +78,7 @@ func (d Dialect) Mesh(w meshsync.World) meshsync.Mesh {
 	s := settings{Domain: d.TrustDomain, Datacenter: or(d.Datacenter, datacenter(config)), Namespace: ns, MinVersion: minVersion(w, ns)}
 	m := meshsync.Mesh{
 		Installed: config != nil, Namespace: ns, TrustDomain: d.TrustDomain,
+		Roots:    []meshsync.RootsAt{{Kind: meshsync.RootsConsul, Namespace: ns, Name: d.TrustDomain}},
 		LeafLife: leafLife, Propagation: propagation, Settings: s,
 		Says: []string{
 			"A gateway is known to intentions by the service name of its certificate: where the default is deny, a ServiceIntentions must allow it.",

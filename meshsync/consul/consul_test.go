@@ -87,6 +87,7 @@ func TestMesh(t *testing.T) {
 	got.Says, got.Settings = nil, nil
 	want := meshsync.Mesh{
 		Installed: true, Namespace: "consul", TrustDomain: "1234.consul", TrustDomains: []string{"1234.consul"},
+		Roots:    []meshsync.RootsAt{{Kind: meshsync.RootsConsul, Namespace: "consul", Name: "1234.consul"}},
 		LeafLife: 72 * time.Hour, Propagation: 5 * time.Minute,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

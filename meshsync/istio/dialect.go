@@ -33,7 +33,10 @@ type Dialect struct {
 	Revision  string // "" and "default" are the one without a name
 }
 
-var _ meshsync.Dialect = Dialect{}
+var (
+	_ meshsync.Dialect = Dialect{}
+	_ meshsync.Fixer   = Dialect{}
+)
 
 // Controller is the constant of that name.
 func (Dialect) Controller() string { return Controller }

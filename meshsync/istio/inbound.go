@@ -16,6 +16,23 @@ func (d Dialect) Inbound(w meshsync.World, m meshsync.Mesh, port meshsync.Port, 
 	if pod == nil || port.Service == nil {
 		return meshsync.Inbound{Membership: meshsync.MembershipUnknown, Otherwise: meshsync.Resets, Blocked: meshsync.ReasonIdentityUnknown}
 	}
+	r := d.reading(w, m, port, pod)
+	r.read()
+	return r.in
+}
+
+// Fix implements meshsync.Fixer.
+func (d Dialect) Fix(w meshsync.World, m meshsync.Mesh, port meshsync.Port, pod *corev1.Pod) *meshsync.Fix {
+	if pod == nil || port.Service == nil {
+		return nil
+	}
+	r := d.reading(w, m, port, pod)
+	r.advise = true
+	r.read()
+	return r.in.Fix
+}
+
+func (d Dialect) reading(w meshsync.World, m meshsync.Mesh, port meshsync.Port, pod *corev1.Pod) reading {
 	s, ok := m.Settings.(Settings)
 	if !ok {
 		m = d.Mesh(w)
@@ -23,8 +40,7 @@ func (d Dialect) Inbound(w meshsync.World, m meshsync.Mesh, port meshsync.Port, 
 	}
 	r := reading{w: w, mesh: m, settings: s, port: port, pod: pod}
 	r.in = meshsync.Inbound{Membership: meshsync.Meshed, Account: workload.Account(pod), MinVersion: s.MinVersion}
-	r.read()
-	return r.in
+	return r
 }
 
 // reading is one pod's port while it is read.
@@ -34,6 +50,7 @@ type reading struct {
 	settings Settings
 	port     meshsync.Port
 	pod      *corev1.Pod
+	advise   bool // the fix is asked for
 	in       meshsync.Inbound
 }
 
@@ -70,7 +87,9 @@ func (r *reading) workload(p part) {
 	switch p {
 	case ambient:
 		r.tunnel(a.mode, a.decides)
-		r.in.Fix = padFix(r.port.Service)
+		if r.advise {
+			r.in.Fix = padFix(r.port.Service)
+		}
 	case proxyless:
 		r.proxyless(a)
 	default:
@@ -111,7 +130,10 @@ func (r *reading) sidecar(a authentication) {
 	}
 	accepts(&r.in, a.mode, proto)
 	r.in.Detail = "mode " + string(a.mode) + ": " + a.decides + unread(a.mode, proto, by)
-	r.in.Fix = r.fix(a, proto, ports == nil)
+	if r.advise {
+		r.in.Fix = r.fix(a, proto, ports == nil)
+		return
+	}
 	setHealth(&r.in, r.pod, r.port.Target, captured.has)
 }
 
@@ -149,7 +171,9 @@ func (r *reading) proxyless(a authentication) {
 		r.in.Chains = []meshsync.Chain{{Selects: []string{"h2"}, HTTP: true}}
 	} else {
 		r.in.Otherwise, r.in.Plain, r.in.Blocked = meshsync.Passes, true, meshsync.ReasonInboundDisabled
-		r.in.Fix = r.fix(a, isHTTP, true)
+		if r.advise {
+			r.in.Fix = r.fix(a, isHTTP, true)
+		}
 	}
 	setHealth(&r.in, r.pod, r.port.Target, func(port int32) bool { return port == r.port.Target })
 	if r.in.ProxyHealth {

@@ -81,7 +81,7 @@ func (d Dialect) roots(namespace string, config meshConfig) []meshsync.RootsAt {
 		case ca.PEM != "":
 			at = append(at, meshsync.RootsAt{Kind: "ConfigMap", Namespace: d.namespace(), Name: d.configName(), Key: configKey, PEM: ca.PEM})
 		case ca.SPIFFEBundleURL != "":
-			at = append(at, meshsync.RootsAt{Kind: "SPIFFEBundle", Name: config.TrustDomain, URL: ca.SPIFFEBundleURL})
+			at = append(at, meshsync.RootsAt{Kind: meshsync.RootsSPIFFE, Name: config.TrustDomain, URL: ca.SPIFFEBundleURL})
 		}
 	}
 	return at

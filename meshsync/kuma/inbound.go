@@ -46,12 +46,20 @@ func (d Dialect) Inbound(w meshsync.World, m meshsync.Mesh, port meshsync.Port, 
 		own = nil // they are among the control plane's
 	}
 	p := effective(slices.Concat(s.Policies, own), pod, port.Target, labels)
-	return withHealth(s.mode(in, p, ids, port, pod), pod, port.Target)
+	return withHealth(s.mode(in, p, ids, port), pod, port.Target)
+}
+
+// Fix implements meshsync.Fixer: it is for an inbound that is Permissive.
+func (d Dialect) Fix(w meshsync.World, m meshsync.Mesh, port meshsync.Port, pod *corev1.Pod) *meshsync.Fix {
+	if d.Inbound(w, m, port, pod).Blocked != meshsync.ReasonPermissiveInbound {
+		return nil
+	}
+	return strictly(or(d.MeshName, defaultMesh), port, pod)
 }
 
 // mode is what the inbound's mode makes of it: a policy's comes first; an identity
 // is strict by itself; last is the mode of the CA backend.
-func (s settings) mode(in meshsync.Inbound, p policy, ids []identity, port meshsync.Port, pod *corev1.Pod) meshsync.Inbound {
+func (s settings) mode(in meshsync.Inbound, p policy, ids []identity, port meshsync.Port) meshsync.Inbound {
 	in.MinVersion = "1.2"
 	if p.Min == "TLS13" {
 		in.MinVersion = "1.3"
@@ -69,7 +77,6 @@ func (s settings) mode(in meshsync.Inbound, p policy, ids []identity, port meshs
 	in.Chains = []meshsync.Chain{chain}
 	in.Blocked = meshsync.ReasonPermissiveInbound
 	in.Detail = where + " makes the inbound Permissive: only clients that offer ALPN kuma have their TLS ended"
-	in.Fix = strictly(s.Mesh, port, pod)
 	return in
 }
 

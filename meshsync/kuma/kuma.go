@@ -58,6 +58,7 @@ type Dialect struct {
 var (
 	_ meshsync.Dialect = Dialect{}
 	_ meshsync.Namer   = Dialect{}
+	_ meshsync.Fixer   = Dialect{}
 )
 
 // Controller implements meshsync.Dialect.
@@ -113,7 +114,7 @@ func (d Dialect) Mesh(w meshsync.World) meshsync.Mesh {
 	}
 	for _, o := range trusts {
 		if slices.Contains(m.TrustDomains, workload.Text(o, "spec", "trustDomain")) {
-			m.Roots = append(m.Roots, meshsync.RootsAt{Kind: trustKind.Kind, Namespace: ns, Name: o.GetName(), Key: "spec.caBundles"})
+			m.Roots = append(m.Roots, rootsOf(o))
 		}
 	}
 	return m

@@ -100,7 +100,7 @@ func TestMesh(t *testing.T) {
 	got.Settings, got.Says = nil, nil
 	want := meshsync.Mesh{
 		Installed: true, Namespace: "kuma-system", TrustDomain: "default.east.mesh.local", TrustDomains: []string{"default.east.mesh.local"},
-		Roots:    []meshsync.RootsAt{{Kind: "MeshTrust", Namespace: "kuma-system", Name: "identity", Key: "spec.caBundles"}},
+		Roots:    []meshsync.RootsAt{{Kind: "MeshTrust", Namespace: "kuma-system", Name: "identity", Key: "spec.caBundles", PEM: "x"}},
 		LeafLife: 24 * time.Hour, Propagation: 5 * time.Minute,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -45,12 +45,11 @@ func inboundOf(a asked) meshsync.Inbound {
 		in.Detail = fmt.Sprintf("port %d is Linkerd's own: it takes only clients of the mesh", portTunnel)
 	case opaque != "":
 		in = letting(in, p.others())
-		in.Blocked, in.Detail, in.Fix = meshsync.ReasonOpaquePort, opaque, a.readable(srv, p)
+		in.Blocked, in.Detail = meshsync.ReasonOpaquePort, opaque
 	case a.onlyHTTP2(srv):
 		in = letting(in, p.others())
 		in.Blocked = meshsync.ReasonALPN
 		in.Detail = fmt.Sprintf("Server %s/%s: proxyProtocol %s reads nothing but HTTP/2, and the Service's port does not say that it is", a.pod.Namespace, srv.Name, srv.Protocol)
-		in.Fix = a.readable(srv, p)
 	case !known:
 		in = letting(in, p.others())
 		in.Blocked = meshsync.ReasonIdentityUnknown

@@ -52,6 +52,7 @@ type Dialect struct {
 var (
 	_ meshsync.Dialect = Dialect{}
 	_ meshsync.Namer   = Dialect{}
+	_ meshsync.Fixer   = Dialect{}
 )
 
 // Controller implements meshsync.Dialect.
@@ -105,11 +106,27 @@ func (d Dialect) Inbound(w meshsync.World, m meshsync.Mesh, port meshsync.Port, 
 			Plain: true, Otherwise: meshsync.Passes, Detail: why,
 		}
 	}
-	s, ok := m.Settings.(settings)
-	if !ok {
-		s = readSettings(nil)
+	return inboundOf(asked{world: w, settings: settingsOf(m), port: port, pod: pod})
+}
+
+// Fix implements meshsync.Fixer: it is for a port of a member of which the proxy
+// does not read what it should.
+func (d Dialect) Fix(w meshsync.World, m meshsync.Mesh, port meshsync.Port, pod *corev1.Pod) *meshsync.Fix {
+	switch d.Inbound(w, m, port, pod).Blocked {
+	case meshsync.ReasonOpaquePort, meshsync.ReasonALPN:
+		a := asked{world: w, settings: settingsOf(m), port: port, pod: pod}
+		srv := serverOf(w, pod, port.Target)
+		return a.readable(srv, a.policyAt(srv))
+	default:
+		return nil
 	}
-	return inboundOf(asked{world: w, settings: s, port: port, pod: pod})
+}
+
+func settingsOf(m meshsync.Mesh) settings {
+	if s, ok := m.Settings.(settings); ok {
+		return s
+	}
+	return readSettings(nil)
 }
 
 // notMember says why a pod is no member; "" when it is one. The annotation is the

@@ -99,9 +99,15 @@ func (w *World) Objects(kind schema.GroupKind, namespace string) []*unstructured
 	return out
 }
 
-// Accepts is what a dialect says that a pod accepts at a Service's first port.
+// Accepts is what a dialect says that a pod accepts at a Service's first port, with
+// its fix.
 func (w *World) Accepts(d meshsync.Dialect, namespace, service, pod string) meshsync.Inbound {
-	return d.Inbound(w, d.Mesh(w), w.Port(namespace, service), w.Pod(namespace, pod))
+	m, at, p := d.Mesh(w), w.Port(namespace, service), w.Pod(namespace, pod)
+	in := d.Inbound(w, m, at, p)
+	if f, is := d.(meshsync.Fixer); is && in.Fix == nil {
+		in.Fix = f.Fix(w, m, at, p)
+	}
+	return in
 }
 
 func read[T any](w *World, kind, namespace, name string) *T {

@@ -66,7 +66,7 @@ func (d Dialect) Mesh(w meshsync.World) meshsync.Mesh {
 	at.Namespace = ns
 	m := meshsync.Mesh{
 		Installed: w.ConfigMap(ns, "spire-server") != nil || w.ConfigMap(ns, at.Name) != nil, Namespace: ns, TrustDomain: domain,
-		Roots: []meshsync.RootsAt{at}, Propagation: propagation,
+		Roots: []meshsync.RootsAt{at, {Kind: meshsync.RootsWorkload, Name: domain}}, Propagation: propagation,
 		Says: []string{
 			"Only pods that mount the Workload API (" + csiDriver + ") or say their SPIFFE ID (" + keyID + ") are taken for members: being registered is no sign that an application ends TLS.",
 			"What an application asks of its clients is its own affair: mutual TLS is assumed, and a probe without a certificate is made only where it has a port of its own.",

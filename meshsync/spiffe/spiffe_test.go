@@ -69,7 +69,7 @@ func TestMesh(t *testing.T) {
 	got.Says, got.Settings = nil, nil
 	want := meshsync.Mesh{
 		Installed: true, Namespace: "spire", TrustDomain: "corp.example", TrustDomains: []string{"corp.example"},
-		Roots:    []meshsync.RootsAt{{Kind: "ConfigMap", Namespace: "spire", Name: "spire-bundle", Key: "bundle.crt"}},
+		Roots:    []meshsync.RootsAt{{Kind: "ConfigMap", Namespace: "spire", Name: "spire-bundle", Key: "bundle.crt"}, {Kind: meshsync.RootsWorkload, Name: "corp.example"}},
 		LeafLife: 4 * time.Hour, Propagation: 5 * time.Minute,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

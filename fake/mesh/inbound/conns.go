@@ -40,8 +40,15 @@ func (c *conns) count() int {
 
 func (c *conns) closeAll() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.closed = true
+	c.mu.Unlock()
+	c.closeOpen()
+}
+
+// closeOpen closes those that are there; others may come.
+func (c *conns) closeOpen() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for conn := range c.all {
 		conn.Close()
 	}

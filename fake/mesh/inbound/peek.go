@@ -48,6 +48,7 @@ func peekHello(conn net.Conn, within time.Duration) (Hello, *replay) {
 	var h Hello
 	first := make([]byte, 1)
 	if _, err := io.ReadFull(conn, first); err != nil {
+		h.Silent = true
 		return h, &replay{conn, &read}
 	}
 	read.Write(first)

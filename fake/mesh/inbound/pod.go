@@ -24,6 +24,7 @@ type Config struct {
 	// Listen is where the application's port is seen; zero is any port of 127.0.0.1.
 	// The proxy's own port and the health port are free ones of the same address.
 	Listen netip.AddrPort
+	Health uint16           // the health port, when it must be a certain one
 	Now    func() time.Time // by which certificates are judged; nil is time.Now
 	// Detect is how long the proxy waits for first bytes before it takes a connection
 	// as one whose server speaks first; zero is ten seconds, as Linkerd.
@@ -107,7 +108,7 @@ func (p *Pod) listen() (err error) {
 	if p.own, err = net.Listen("tcp", beside); err != nil {
 		return err
 	}
-	probes, err := net.Listen("tcp", beside)
+	probes, err := net.Listen("tcp", netip.AddrPortFrom(p.config.Listen.Addr(), p.config.Health).String())
 	if err != nil {
 		return err
 	}
@@ -149,6 +150,9 @@ func (p *Pod) Renew(leaf tls.Certificate) { p.Update(func(s *Setting) { s.Leaf =
 
 // Trust has the proxy take clients of other roots.
 func (p *Pod) Trust(roots []*x509.Certificate) { p.Update(func(s *Setting) { s.Roots = roots }) }
+
+// Disconnect closes the connections that are open.
+func (p *Pod) Disconnect() { p.open.closeOpen() }
 
 // SetReadiness has the proxy's health answer 200 or 503.
 func (p *Pod) SetReadiness(r Readiness) { p.ready.Store(&r) }

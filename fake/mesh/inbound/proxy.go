@@ -19,8 +19,10 @@ type Hello struct {
 	From netip.Addr
 	Own  bool // it came to the proxy's own port
 	TLS  bool // it begins with a ClientHello
-	SNI  string
-	ALPN []string // what the client offers
+	// Silent says that the client said nothing at all: it left, or waits.
+	Silent bool
+	SNI    string
+	ALPN   []string // what the client offers
 }
 
 // Treatment is what a proxy does with a connection.

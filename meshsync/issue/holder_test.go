@@ -1,0 +1,63 @@
+package issue
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"testing"
+
+	"gatehouse.dev/fake/mesh/ca"
+	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/meshsync"
+)
+
+// agent holds what it is told.
+type agent struct {
+	*world
+	pair tls.Certificate
+	err  error
+}
+
+func (a agent) Hold(context.Context, meshsync.Request) (tls.Certificate, error) { return a.pair, a.err }
+
+// TestHolder: what somebody else made a key for is verified like our own.
+func TestHolder(t *testing.T) {
+	w := newWorld(t)
+	id := identity("g")
+	issued := func(kind ca.KeyType, uri string) tls.Certificate {
+		pair, err := w.ca.Issue(ca.Request{URIs: []string{uri}, Key: kind})
+		w.do(err)
+		return pair
+	}
+	good := issued(ca.ECDSA, id.SPIFFEID)
+	for _, tc := range []struct {
+		name, why string
+		agent     agent
+		want      lbmodel.Code
+	}{
+		{name: "good", why: "ours by name and key", agent: agent{pair: good}},
+		{name: "RSA", why: "no other keys are used", agent: agent{pair: issued(ca.RSA, id.SPIFFEID)}, want: lbmodel.CodeUnsupported},
+		{name: "no key", why: "nothing to show", agent: agent{pair: tls.Certificate{Certificate: good.Certificate}}, want: lbmodel.CodeUnsupported},
+		{name: "another name", why: "it would be somebody else", agent: agent{pair: issued(ca.ECDSA, id.SPIFFEID+"2")}, want: lbmodel.CodeDenied},
+		{name: "another's key", why: "it could not be shown", want: lbmodel.CodeDenied,
+			agent: agent{pair: tls.Certificate{PrivateKey: good.PrivateKey, Certificate: issued(ca.ECDSA, id.SPIFFEID).Certificate}}},
+		{name: "garbage", why: "an agent that breaks its law", agent: agent{pair: tls.Certificate{PrivateKey: good.PrivateKey, Certificate: [][]byte{{1}}}}, want: lbmodel.CodeDenied},
+		{name: "failing", why: "its word is kept", agent: agent{err: errors.New("no")}, want: lbmodel.CodeUnknown},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.agent.world = w
+			w.start(nil)
+			w.ring.config.Issuers = func(lbmodel.Identity) (meshsync.Issuer, meshsync.Account, error) {
+				return tc.agent, meshsync.Account{}, nil
+			}
+			if tc.want == lbmodel.CodeOK {
+				w.get(id)
+			} else {
+				w.refused(id, tc.want)
+			}
+			if w.calls() != 0 {
+				t.Errorf("it was asked to sign: %s", tc.why)
+			}
+		})
+	}
+}

@@ -1,0 +1,8 @@
+// Package spiffeca takes gateways' certificates from a SPIFFE agent, by the Workload
+// API (https://github.com/spiffe/spiffe/blob/main/standards/SPIFFE_Workload_API.md).
+//
+// The agent makes the keys and renews them at half of their lives, as its server's
+// entries say; no request is signed. So the package does see private keys: it passes
+// them on, and neither keeps nor writes them. It only takes what the agent calls by
+// the identity's own SPIFFE ID. Start with [New].
+package spiffeca
