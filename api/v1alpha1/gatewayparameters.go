@@ -36,7 +36,8 @@ type GatewayParameters struct {
 type GatewayParametersSpec struct {
 	// Apply says whether changes of structure are made at once (Auto), when a
 	// person approved them in the GatewayPlan (Approve), or never (PlanOnly).
-	// Endpoints, renewed certificates and added roots always flow.
+	// Endpoints, renewed certificates and added roots always flow. What would
+	// interrupt somebody waits for a person under Auto too.
 	// +optional
 	// +kubebuilder:default=Auto
 	Apply ApplyMode `json:"apply,omitempty"`

@@ -2,11 +2,32 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// GatewayPlan shows what would be done for the Gateway of its own name and
-// namespace whose parameters say apply: Approve or PlanOnly, and takes the
-// approval. The controller creates it and writes its status; only people write
-// its spec. So the right to update gatewayplans, without the status, is the right
-// to approve, and nothing else needs it.
+// ServicePlanSuffix ends the name of a Service's GatewayPlan. No Service has a dot
+// in its name, so it can be taken off again.
+const ServicePlanSuffix = ".service"
+
+// PlanName is the name of the GatewayPlan of a Gateway or Service: that of the
+// Gateway, or that of the Service and [ServicePlanSuffix].
+func PlanName(kind, name string) string {
+	if kind == "Service" {
+		return name + ServicePlanSuffix
+	}
+	return name
+}
+
+// GatewayPlan shows what would be done for a Gateway or a Service and waits for a
+// person, and takes the approval. It has the namespace and name of its Gateway, or
+// its Service's name with ".service" behind it; the owner reference says which of
+// the two it is.
+//
+// With apply: Approve or PlanOnly in the parameters it shows every change of
+// structure. With apply: Auto there is one only while steps wait that would
+// interrupt somebody, such as a port that closes: these need a person's word under
+// Auto too.
+//
+// The controller creates it and writes its status; only people write its spec. So
+// the right to update gatewayplans, without the status, is the right to approve,
+// and nothing else needs it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:categories=gatehouse,shortName=gwplan
@@ -14,7 +35,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Add",type=integer,JSONPath=`.status.plan.add`
 // +kubebuilder:printcolumn:name="Change",type=integer,JSONPath=`.status.plan.change`
 // +kubebuilder:printcolumn:name="Destroy",type=integer,JSONPath=`.status.plan.destroy`
-// +kubebuilder:printcolumn:name="Approved",type=string,JSONPath=`.status.conditions[?(@.type=="Approved")].status`
+// +kubebuilder:printcolumn:name="Approved",type=string,JSONPath=`.status.conditions[?(@.type=="Approved")].reason`
+// +kubebuilder:printcolumn:name="Applied",type=string,JSONPath=`.status.conditions[?(@.type=="Applied")].reason`
+// +kubebuilder:printcolumn:name="Since",type=date,JSONPath=`.status.conditions[?(@.type=="Applied")].lastTransitionTime`
 // +kubebuilder:printcolumn:name="Hash",type=string,JSONPath=`.status.plan.hash`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type GatewayPlan struct {
@@ -42,7 +65,8 @@ type GatewayPlanSpec struct {
 
 // GatewayPlanStatus is what the controller would do.
 type GatewayPlanStatus struct {
-	// ObservedGeneration is that of the Gateway which the plan is for.
+	// ObservedGeneration is that of the Gateway which the plan is for. Services have
+	// none.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -57,6 +81,32 @@ type GatewayPlanStatus struct {
 	// Plan is unset when nothing waits.
 	// +optional
 	Plan *PlanSummary `json:"plan,omitempty"`
+
+	// Running is a plan that was approved, from its first step until its last is
+	// done. A controller that starts anew goes on with what is left of it.
+	// +optional
+	Running *ApprovedPlan `json:"running,omitempty"`
+}
+
+// ApprovedPlan is what was approved, by digests alone.
+type ApprovedPlan struct {
+	// Hash is the plan's, as in spec.approve.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
+	Hash string `json:"hash"`
+
+	// Total counts the steps that were approved.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Total int32 `json:"total"`
+
+	// Steps are the SHA-256 of the steps, in hex and sorted. Of a plan with more
+	// than 1024 none is kept: what is left of it asks again after a restart.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:Pattern=`^[0-9a-f]{64}$`
+	Steps []string `json:"steps,omitempty"`
 }
 
 // PlanSummary is a plan as a person reads it. It holds no secret.

@@ -135,7 +135,21 @@ type MeshIdentity struct {
 	// Duration is the life asked for. Unset is the dialect's.
 	// +optional
 	Duration *gwv1.Duration `json:"duration,omitempty"`
+
+	// Address is where the mesh's CA is asked, host:port. Unset is where the mesh's
+	// own installation has it: istiod.<namespace>.svc:15012 or
+	// linkerd-identity-headless.<namespace>.svc:8080. A DNS name is also the name that
+	// the server must prove; at an IP address it must prove its usual one.
+	// +optional
+	Address HostPort `json:"address,omitempty"`
 }
+
+// HostPort is a DNS name or an IP address (IPv6 in brackets), a colon and a port.
+//
+// +kubebuilder:validation:MinLength=3
+// +kubebuilder:validation:MaxLength=261
+// +kubebuilder:validation:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$`
+type HostPort string
 
 // MeshIssuer names who signs a gateway's certificate.
 //

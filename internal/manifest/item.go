@@ -3,6 +3,7 @@ package manifest
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -125,9 +127,12 @@ func (i *item) guarded(ctx context.Context, schemas *Schemas, now time.Time) {
 		return
 	}
 	var object metav1.Object
-	if i.kind.file != "" {
+	switch {
+	case i.kind.raw:
+		object, i.faults = i.asItStands()
+	case i.kind.file != "":
 		object, i.faults = i.custom(ctx, schemas)
-	} else {
+	default:
 		object, i.faults = i.builtin()
 	}
 	if len(i.faults) > 0 {
@@ -138,6 +143,19 @@ func (i *item) guarded(ctx context.Context, schemas *Schemas, now time.Time) {
 		i.secret = splitSecret(secret, now)
 		i.warnings = i.secret.notes
 	}
+}
+
+// asItStands takes an object of a mesh's own kind.
+func (i *item) asItStands() (metav1.Object, []fault) {
+	object := &unstructured.Unstructured{}
+	text, err := json.Marshal(i.value)
+	if err == nil {
+		err = object.UnmarshalJSON(text)
+	}
+	if err != nil {
+		return nil, []fault{{message: mismatch(err)}}
+	}
+	return object, checkMeta(object, i.kind)
 }
 
 func (i *item) builtin() (metav1.Object, []fault) {

@@ -9,6 +9,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gwxv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
@@ -25,6 +27,7 @@ type kind struct {
 	file        string // the definition's
 	hub         string // the version of the Go type; all others become it
 	versions    []string
+	raw         bool // a mesh's own: there is no definition of it here, and it is taken as it stands
 	names       func(name string, prefix bool) []string
 
 	make     func() metav1.Object
@@ -73,7 +76,9 @@ func gatewayKinds() []kind {
 func ourKinds() []kind {
 	parameters := custom("gatehouse.dev_gatewayparameters.yaml", "GatewayParameters",
 		func(s *translate.Snapshot) *[]*v1alpha1.GatewayParameters { return &s.Parameters })
-	binding := kind{name: "MeshBinding", file: "gatehouse.dev_meshbindings.yaml", cluster: true, make: fresh[v1alpha1.MeshBinding]}
+	binding := custom("gatehouse.dev_meshbindings.yaml", translate.KindMeshBinding,
+		func(s *translate.Snapshot) *[]*v1alpha1.MeshBinding { return &s.MeshBindings })
+	binding.cluster = true
 	plan := kind{name: "GatewayPlan", file: "gatehouse.dev_gatewayplans.yaml", make: fresh[v1alpha1.GatewayPlan]}
 	all := []kind{parameters, binding, plan}
 	for i := range all {
@@ -151,9 +156,23 @@ func on2[P metav1.Object](f func(P) field.ErrorList) func(metav1.Object) field.E
 // groupKind is what a kind is found by.
 type groupKind struct{ group, name string }
 
-// index makes the table's kinds complete and findable.
-func index() map[groupKind]*kind {
+// meshKind is a mesh's own kind. Nobody says which of them are in namespaces, so
+// those that are not are listed.
+func meshKind(at groupKind) *kind {
+	return &kind{
+		group: at.group, name: at.name, cluster: at == groupKind{"kuma.io", "Mesh"}, raw: true,
+		names: apivalidation.NameIsDNSSubdomain, make: fresh[unstructured.Unstructured],
+		add: into(func(s *translate.Snapshot) *[]*unstructured.Unstructured { return &s.MeshObjects }),
+	}
+}
+
+// index makes the table's kinds complete and findable, with those of meshes.
+func index(meshes []schema.GroupVersionKind) map[groupKind]*kind {
 	out := map[groupKind]*kind{}
+	for _, gvk := range meshes {
+		at := groupKind{gvk.Group, gvk.Kind}
+		out[at] = meshKind(at)
+	}
 	for _, k := range kinds() {
 		if k.names == nil {
 			k.names = apivalidation.NameIsDNSSubdomain

@@ -36,8 +36,12 @@ type Options struct {
 	DefaultNamespace string    // of objects that name none; "" is "default"
 	Strict           Strictness
 	Limits           Limits
-	Schemas          *Schemas  // kept between loads, kinds are compiled once; nil is a fresh one
-	Now              time.Time // for the warning about ended certificates; zero is the clock's
+	Schemas          *Schemas // kept between loads, kinds are compiled once; nil is a fresh one
+	// MeshKinds are the kinds that meshes are configured by (translate.Options.Reads).
+	// They are taken as they stand: without a definition, nothing is checked but the
+	// name.
+	MeshKinds []schema.GroupVersionKind
+	Now       time.Time // for the warning about ended certificates; zero is the clock's
 }
 
 // Loaded is what the files say.
@@ -58,8 +62,8 @@ type Loaded struct {
 	// one thing only: to find out what they may concern.
 	Remains []any
 	// Astray are the places of what was left out without a word on what it may
-	// concern: anything. Restricting says that it may be a BackendTLSPolicy, so that
-	// it is not safe even to make what is new: it could speak plain text.
+	// concern: anything. Restricting says that it may be a BackendTLSPolicy or a
+	// MeshBinding, so that it is not safe even to make what is new: it could speak plain text.
 	Astray      []Place
 	Restricting bool
 }
@@ -95,8 +99,8 @@ type loader struct {
 	items   []*item
 	decoded int // of the items
 	skipped map[schema.GroupVersionKind]*Kind
-	// policies are the files that may hold a BackendTLSPolicy: its kind stands in
-	// them somewhere, or they could not be read.
+	// policies are the files that may hold a BackendTLSPolicy or a MeshBinding: the
+	// kind stands in them somewhere, or they could not be read.
 	policies map[string]bool
 	loaded   *Loaded
 
@@ -124,7 +128,7 @@ func newLoader(o Options) *loader {
 	return &loader{
 		Options:  o,
 		batch:    defaultBatch,
-		kinds:    index(),
+		kinds:    index(o.MeshKinds),
 		skipped:  map[schema.GroupVersionKind]*Kind{},
 		policies: map[string]bool{},
 		loaded:   &Loaded{Snapshot: translate.Snapshot{Cluster: o.Cluster}},
@@ -174,7 +178,7 @@ func (l *loader) file(file found) error {
 		l.bad(Problem{Place: Place{File: file.path}, Message: err.Error()})
 		return nil
 	}
-	l.policies[file.path] = bytes.Contains(text, []byte(translate.KindBackendTLSPolicy))
+	l.policies[file.path] = bytes.Contains(text, []byte(translate.KindBackendTLSPolicy)) || bytes.Contains(text, []byte(translate.KindMeshBinding))
 	l.loaded.Files = append(l.loaded.Files, file.path)
 	if len(bytes.TrimSpace(text)) == 0 {
 		l.bad(Problem{Place: Place{File: file.path}, Message: emptyFile})

@@ -166,7 +166,7 @@ func TestLeafFacts(t *testing.T) {
 	public := splitSecret(secret, noon).Public
 	want := &lbmodel.Leaf{
 		SHA256: keypair.LeafOf(cert).SHA256, NotBefore: noon.Add(-time.Hour), NotAfter: noon.Add(time.Hour),
-		DNSNames: []string{"a.example"}, URIs: []string{"spiffe://td/gw"}, Issuer: "CN=Test Root",
+		DNSNames: []string{"a.example"}, URIs: []string{"spiffe://td/gw"}, Issuer: "CN=Test Root", KeyType: "ECDSA",
 	}
 	if d := cmp.Diff(want, public.Leaf); d != "" {
 		t.Errorf("leaf (-want +got):\n%s", d)

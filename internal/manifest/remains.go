@@ -43,7 +43,7 @@ func essence(value map[string]any) map[string]any {
 	out := map[string]any{}
 	for section, fields := range map[string][]string{
 		"metadata": {"labels"},
-		"spec":     {"parentRefs", "parentRef", "targetRefs", "from", "to", "gatewayClassName", "controllerName"},
+		"spec":     {"parentRefs", "parentRef", "targetRefs", "from", "to", "gatewayClassName", "controllerName", "gateways", "labelSelector"},
 	} {
 		from, _ := value[section].(map[string]any)
 		to := map[string]any{}

@@ -11,13 +11,14 @@ import (
 )
 
 // TestHeldAddressChange: a change of address that nobody agreed to makes nothing,
-// and the status says where the gateway answers.
+// and the status says where the gateway answers, and how to agree.
 func TestHeldAddressChange(t *testing.T) {
 	asking := func(address string) string {
 		return strings.Replace(base, "metadata: {name: a}\nspec: {gatewayClassName: local,",
 			"metadata: {name: a}\nspec: {gatewayClassName: local, addresses: [{value: "+address+"}],", 1)
 	}
 	w := newWorld(t, asking("127.71.0.9"))
+	w.loop.Approve = func(key translate.Key) string { return "ask for " + key.Name }
 	w.pass(w.all())
 	keys := w.loop.Change(w.change(asking("127.71.0.8"), reconcile.Removed).Change)
 	planned, err := w.loop.Plan(t.Context(), keys, lbmodel.HoldDisruptive)
@@ -32,7 +33,7 @@ func TestHeldAddressChange(t *testing.T) {
 		t.Error("what waits for agreement counts as done")
 	}
 	got := conditions(t, w.loop.Statuses(planned, done, time.Unix(0, 0)), "a")
-	if !strings.Contains(got, "127.71.0.9") || strings.Contains(got, `"value":"127.71.0.8"`) || !strings.Contains(got, "ApprovalRequired") {
+	if !strings.Contains(got, "127.71.0.9") || strings.Contains(got, `"value":"127.71.0.8"`) || !strings.Contains(got, "ApprovalRequired") || !strings.Contains(got, "; ask for a\"") {
 		t.Errorf("the status does not say what is served, and what waits: %s", got)
 	}
 }

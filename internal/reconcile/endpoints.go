@@ -14,7 +14,7 @@ import (
 	"gatehouse.dev/providers"
 )
 
-// Endpoints is the fast path of a difference that is EndpointsOnly: it brings the
+// Endpoints is the fast path of a difference that is EndpointsOnly for the loop: it brings the
 // endpoints of the pools concerned up to date, each shared set once, and plans
 // nothing. The keys are the gateways concerned.
 func (l *Loop) Endpoints(ctx context.Context, d Difference) ([]translate.Key, error) {
@@ -31,6 +31,30 @@ func (l *Loop) Endpoints(ctx context.Context, d Difference) ([]translate.Key, er
 		errs = append(errs, err, outcome.Err())
 	}
 	return keys, errors.Join(errs...)
+}
+
+// EndpointsOnly says whether Endpoints is all that a difference needs: nothing but
+// EndpointSlices changed, and the pods behind them are reached as before by every
+// gateway that is a member of their mesh.
+func (l *Loop) EndpointsOnly(d Difference) bool {
+	if !d.EndpointsOnly() {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next, concerned := l.index.With(d.Change)
+	for _, key := range concerned {
+		g := l.gateways[key]
+		if len(g.Result.Meshes) == 0 {
+			continue
+		}
+		for _, backend := range d.Backends {
+			if _, _, again := next.PoolsOf(backend, g.Result); again {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Targets are the resources that hold a gateway's endpoints and whose content has
@@ -191,11 +215,11 @@ func (l *Loop) poolChanges(g Gateway, pools []lbmodel.Pool) []providers.PoolChan
 func (l *Loop) pools(g *Gateway, backends []translate.Key) (out []lbmodel.Pool, said bool) {
 	fresh := map[string]lbmodel.Pool{}
 	for _, backend := range backends {
-		pools, findings := l.index.PoolsOf(backend, g.Result)
+		pools, findings, again := l.index.PoolsOf(backend, g.Result)
 		for _, p := range pools {
 			fresh[p.Name] = p
 		}
-		said = said || len(findings) > 0
+		said = said || again || len(findings) > 0
 	}
 	said = said || slices.ContainsFunc(g.Result.Findings, translate.IsAboutEndpoints)
 	replace := func(pools []lbmodel.Pool) []lbmodel.Pool {

@@ -18,6 +18,11 @@ import (
 // several goroutines: changes are taken one after the other, passes over different
 // gateways may run at the same time, and nothing is locked while a cloud is called.
 type Loop struct {
+	// Approve says how a person agrees to what of a gateway waits for that, as part
+	// of a sentence; statuses then tell it. Nil, or "", tells nothing. It is set before
+	// the first pass.
+	Approve func(translate.Key) string
+
 	accounts map[string]*providers.Account
 
 	mu       sync.Mutex // guards what follows; never held during a call
@@ -26,6 +31,7 @@ type Loop struct {
 	dropped  map[Leaver]bool        // to be planned until it owns nothing
 	stranded map[translate.Key]bool // gateways whose class is not there
 	doubt    Doubt
+	found    map[translate.Key][]lbmodel.Finding // by the last plan of each gateway
 }
 
 // Leaver is an owner that shall own nothing any more with a provider.
@@ -39,7 +45,7 @@ func (g Gateway) leaver() Leaver { return Leaver{g.Result.Provider, g.Result.Gat
 // New starts a loop with a first snapshot. Every provider that a gateway of the
 // snapshot is served by must have an account.
 func New(x *translate.Index, accounts map[string]*providers.Account) *Loop {
-	l := &Loop{accounts: accounts, index: x, gateways: map[translate.Key]Gateway{}, dropped: map[Leaver]bool{}, stranded: map[translate.Key]bool{}}
+	l := &Loop{accounts: accounts, index: x, gateways: map[translate.Key]Gateway{}, dropped: map[Leaver]bool{}, stranded: map[translate.Key]bool{}, found: map[translate.Key][]lbmodel.Finding{}}
 	l.retranslate(x.Gateways())
 	return l
 }
@@ -137,6 +143,7 @@ func (l *Loop) retranslateOne(key translate.Key) {
 	}
 	if g.Result.Gone {
 		delete(l.gateways, key)
+		delete(l.found, key)
 		return
 	}
 	if account := l.accounts[g.Result.Provider]; g.Planned() && account != nil {

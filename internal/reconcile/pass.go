@@ -68,6 +68,7 @@ type group struct {
 	drift    v1alpha1.DriftMode
 	keep     bool // the gateways are going, but what they own is retained or protected
 	paused   bool
+	refused  bool // the gateways themselves are not accepted
 	// alone is the gateway that stands in a plan of its own since it hangs on what
 	// could not be read, and unread is that.
 	alone  translate.Key
@@ -80,6 +81,9 @@ func (l *Loop) policies(how group, m members) []lbmodel.Policy {
 	var out []lbmodel.Policy
 	if how.unread.what != "" {
 		out = append(out, how.unread.untouched(l.accounts[how.provider], m.owners[0]))
+	}
+	if how.refused {
+		out = append(out, leaveRefused)
 	}
 	if how.drift == v1alpha1.DriftReport {
 		out = append(out, lbmodel.ReportDrift)
@@ -118,8 +122,23 @@ func (l *Loop) PlanOnly(ctx context.Context, keys []translate.Key, leaving []Lea
 			return pass, fmt.Errorf("planning with provider %s: %w", how.provider, err)
 		}
 		pass.Groups = append(pass.Groups, Group{Provider: how.provider, Apply: how.apply, Keys: m.keys, Plan: plan})
+		l.finds(m.keys, plan.Findings)
 	}
 	return pass, nil
+}
+
+// finds remembers what planning has found, for a status that is due when nothing can
+// be planned.
+func (l *Loop) finds(keys []translate.Key, findings []lbmodel.Finding) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, key := range keys {
+		if _, there := l.gateways[key]; there && len(findings) > 0 {
+			l.found[key] = findings
+		} else {
+			delete(l.found, key)
+		}
+	}
 }
 
 // group sorts gateways and leavers by how they are run. The pass has what it is
@@ -175,12 +194,13 @@ func groupOf(g Gateway) group {
 	p := g.Result.Parameters
 	return group{
 		provider: g.Result.Provider, apply: p.Apply, drift: p.Drift, paused: g.Paused,
-		keep: g.Result.Deleting && p.Deletion != v1alpha1.DeletionDelete,
+		refused: translate.Untouched(g.Result, g.Findings),
+		keep:    g.Result.Deleting && p.Deletion != v1alpha1.DeletionDelete,
 	}
 }
 
 func compareGroups(a, b group) int {
-	return cmp.Or(cmp.Compare(a.provider, b.provider), cmp.Compare(a.apply, b.apply), cmp.Compare(a.drift, b.drift), cmp.Compare(fmt.Sprint(a.keep, a.paused), fmt.Sprint(b.keep, b.paused)), compareKeys(a.alone, b.alone))
+	return cmp.Or(cmp.Compare(a.provider, b.provider), cmp.Compare(a.apply, b.apply), cmp.Compare(a.drift, b.drift), cmp.Compare(fmt.Sprint(a.keep, a.paused, a.refused), fmt.Sprint(b.keep, b.paused, b.refused)), compareKeys(a.alone, b.alone))
 }
 
 // Apply runs a pass, group after group, and tells on (nil for nobody) as it goes.

@@ -17,6 +17,8 @@ import (
 	"gatehouse.dev/internal/reconcile"
 	"gatehouse.dev/internal/translate"
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/meshsync"
+	"gatehouse.dev/meshsync/istio"
 	"gatehouse.dev/providers"
 )
 
@@ -87,6 +89,7 @@ func newWorld(t *testing.T, text string) *world {
 	w.snapshot = w.read(text).Snapshot
 	x := translate.New(w.snapshot, translate.Options{
 		Controllers: map[string]string{"gatehouse.dev/fake": "fake"},
+		Dialects:    map[string]meshsync.Dialect{istio.Controller: istio.Dialect{}},
 		Offers: func(_ string, settings json.RawMessage) (lbmodel.Features, []lbmodel.Finding) {
 			return p.Offers(settings)
 		},

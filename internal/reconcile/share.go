@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/internal/translate"
@@ -17,6 +18,7 @@ type share struct {
 	planned, done Group
 	ran           bool // done is what became of planned
 	mine          map[lbmodel.ID]bool
+	wayOut        string // how to approve what waits; "" is not known
 }
 
 // unfinished is what the run left undone: the error of each failed step, nil for
@@ -92,7 +94,7 @@ func (s share) sync(left map[lbmodel.ID]error) translate.Sync {
 	case steps > 0 && s.planned.Apply == v1alpha1.ApplyPlanOnly:
 		return translate.Sync{Reason: translate.Drifted, Detail: fmt.Sprintf("%d steps would be done, but parameters say PlanOnly", steps)}
 	case steps > 0:
-		return translate.Sync{Reason: translate.ApprovalRequired, Detail: fmt.Sprintf("%d steps wait for agreement", steps)}
+		return translate.Sync{Reason: translate.ApprovalRequired, Detail: s.withWayOut(fmt.Sprintf("%d steps wait for agreement", steps))}
 	case reported != "":
 		return translate.Sync{Reason: translate.Drifted, Detail: reported}
 	case !s.ran:
@@ -104,13 +106,22 @@ func (s share) sync(left map[lbmodel.ID]error) translate.Sync {
 	}
 }
 
+func (s share) withWayOut(what string) string {
+	if s.wayOut == "" {
+		return what
+	}
+	return strings.TrimSuffix(what, ".") + "; " + s.wayOut
+}
+
 // waiting is in sync, unless something that is wanted waits.
 func (s share) waiting() translate.Sync {
 	for _, w := range s.done.Outcome.Held.Later {
 		switch {
 		case !s.mine[w.ID] || !w.Unmet():
 		case w.Reason == lbmodel.WaitApproval:
-			return translate.Sync{Reason: translate.ApprovalRequired, Detail: w.String()}
+			return translate.Sync{Reason: translate.ApprovalRequired, Detail: s.withWayOut(w.String())}
+		case w.Reason == lbmodel.WaitRefused:
+			return translate.Sync{Reason: translate.NotAccepted, Detail: w.String()}
 		default:
 			return translate.Sync{Reason: translate.Unfinished, Detail: w.String()}
 		}
@@ -138,15 +149,19 @@ func (s share) reported() string {
 	return ""
 }
 
-// syncOf tells the first failure that is more than a cloud's bad moment, which
-// changes no status.
+// syncOf tells the first failure that is more than a cloud's bad moment. Of such a
+// moment it tells in words that are the same at every try: what waits is not in sync,
+// and how much waits is no news.
 func syncOf(left map[lbmodel.ID]error) translate.Sync {
+	var moment translate.Sync
 	for _, id := range slices.SortedFunc(maps.Keys(left), lbmodel.ID.Compare) {
-		switch lbmodel.CodeOf(left[id]) {
-		case lbmodel.CodeOK, lbmodel.CodeThrottled, lbmodel.CodeUnavailable:
+		switch code := lbmodel.CodeOf(left[id]); code {
+		case lbmodel.CodeOK, lbmodel.CodeThrottled:
+		case lbmodel.CodeUnavailable:
+			moment = translate.Sync{Reason: translate.Unfinished, Detail: fmt.Sprintf("not all changes are done: the cloud does not answer (%s); they are tried again", code)}
 		default:
 			return translate.Sync{Reason: translate.Unfinished, Detail: fmt.Sprintf("%d changes are not done yet; %v", len(left), left[id])}
 		}
 	}
-	return translate.Sync{}
+	return moment
 }

@@ -31,23 +31,47 @@ func (l *Loop) StatusesOf(keys []translate.Key, planned, applied Pass, now time.
 		return nil // it was made from no objects, as to destroy by name is
 	}
 	results := map[translate.Key]translate.Result{}
+	for _, key := range keys {
+		results[key] = translate.Result{Gone: true}
+		if g, ok := planned.gateways[key]; ok {
+			results[key] = g.Result
+		}
+	}
+	outcomes := l.OutcomesOf(keys, planned, applied)
+	return translate.Status(planned.index, results, outcomes, metav1.NewTime(now))
+}
+
+// Unseen are the patches for a gateway whose cloud cannot be looked at, and why; nil
+// is that it has not answered yet. They tell what is known without it.
+func (l *Loop) Unseen(key translate.Key, why error, now time.Time) []translate.Patch {
+	l.mu.Lock()
+	x, found := l.index, l.found[key]
+	g, ok := l.gateways[key]
+	l.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	outcome := translate.Outcome{Findings: slices.Concat(g.Refused, found), Underway: why == nil, Unseen: why}
+	return translate.Status(x, map[translate.Key]translate.Result{key: g.Result}, map[translate.Key]translate.Outcome{key: outcome}, metav1.NewTime(now))
+}
+
+// OutcomesOf are what came of some gateways in a pass: of those that were planned.
+func (l *Loop) OutcomesOf(keys []translate.Key, planned, applied Pass) map[translate.Key]translate.Outcome {
 	outcomes := map[translate.Key]translate.Outcome{}
 	for _, key := range keys {
-		g, ok := planned.gateways[key]
-		if !ok {
-			results[key] = translate.Result{Gone: true}
-			continue
-		}
-		results[key] = g.Result
+		g, known := planned.gateways[key]
 		group, ok := planned.groupOf(key)
-		if !ok {
+		if !known || !ok {
 			continue
 		}
 		s := share{gateway: g, planned: group, mine: group.Plan.Concerns()[g.Result.Gateway.Owner]}
+		if l.Approve != nil {
+			s.wayOut = l.Approve(key)
+		}
 		s.done, s.ran = applied.groupOf(key)
 		outcomes[key] = l.outcome(s)
 	}
-	return translate.Status(planned.index, results, outcomes, metav1.NewTime(now))
+	return outcomes
 }
 
 // groupOf is the group of a pass that a gateway is in.
@@ -66,6 +90,8 @@ func (l *Loop) outcome(s share) translate.Outcome {
 		Addresses: l.Addresses(s.gateway),
 		Failed:    s.failures(left),
 		Pending:   pending(left),
+		Leaves:    l.Leaves(s.gateway),
+		Roots:     l.Roots(s.gateway),
 		Sync:      s.sync(left),
 	}
 }
@@ -77,6 +103,61 @@ func (l *Loop) Addresses(g Gateway) []lbmodel.Address {
 		return nil
 	}
 	return AddressesIn(account.Observed(g.Result.Gateway.Owner))
+}
+
+// Leaves are the certificates that were issued for a gateway's identities, as far
+// as they are in the cloud, by Identity.Name: each is known by the name in it that
+// nobody else has. It makes no call.
+func (l *Loop) Leaves(g Gateway) map[string]lbmodel.Leaf {
+	account := l.accounts[g.Result.Provider]
+	if account == nil || len(g.Result.Meshes) == 0 {
+		return nil
+	}
+	out := map[string]lbmodel.Leaf{}
+	for _, r := range account.Observed(g.Result.Gateway.Owner) {
+		for _, id := range g.Result.Gateway.Identities {
+			if r.Facts.Leaf == nil || id.Issuer == lbmodel.IssuerSecret {
+				continue
+			}
+			named := slices.Contains(r.Facts.Leaf.URIs, id.SPIFFEID) || len(id.DNSNames) > 0 && slices.Contains(r.Facts.Leaf.DNSNames, id.DNSNames[0])
+			if have, ok := out[id.Name]; named && (!ok || have.NotAfter.Before(r.Facts.Leaf.NotAfter)) {
+				out[id.Name] = *r.Facts.Leaf
+			}
+		}
+	}
+	return out
+}
+
+// Roots are what a gateway holds in the cloud of the trust of its meshes, by
+// Trust.Name: those that are published, and those that are on their way out. It makes
+// no call.
+func (l *Loop) Roots(g Gateway) map[string][]lbmodel.Root {
+	account := l.accounts[g.Result.Provider]
+	if account == nil || len(g.Result.Meshes) == 0 {
+		return nil
+	}
+	out := map[string][]lbmodel.Root{}
+	for _, r := range account.Observed(g.Result.Gateway.Owner) {
+		there, is := r.Spec.(lbmodel.Rooted)
+		for _, m := range g.Result.Meshes {
+			if is {
+				out[m.Trust.Name] = append(out[m.Trust.Name], rootsOf(m.Trust, there.TrustRoots())...)
+			}
+		}
+	}
+	return out
+}
+
+// rootsOf are those of a trust among what one place holds. A place that holds none of
+// those that are published is another trust's.
+func rootsOf(trust lbmodel.Trust, there []lbmodel.Root) []lbmodel.Root {
+	published := func(r lbmodel.Root) bool {
+		return slices.ContainsFunc(trust.Roots, func(w lbmodel.Root) bool { return w.SHA256 == r.SHA256 })
+	}
+	if !slices.ContainsFunc(there, published) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(there), func(r lbmodel.Root) bool { return !published(r) && r.Dropped.IsZero() })
 }
 
 // AddressesIn are the addresses of a graph's resources, sorted.

@@ -16,6 +16,8 @@ type routeState struct {
 	route   *route
 	parents []*parentState
 	rules   int // how many rules it has
+	// selected is the MeshBinding that wants its backends to be members
+	selected string
 	// protection of its backend hops, for gatehouse.dev/BackendTLS
 	hops []hop
 }
@@ -64,6 +66,7 @@ func (t *translation) attachRoutes() {
 				state.parents = append(state.parents, t.attach(r, ref))
 			}
 		}
+		state.selected = t.selectedBy(r)
 		t.addRoute(state)
 	}
 }

@@ -18,8 +18,9 @@ import (
 type backendUse struct {
 	from       referrer
 	to         target
-	port       int32 // 0 is none
-	terminated bool  // TLSRoute: we decrypt, so the hop to the backend is ours
+	port       int32  // 0 is none
+	terminated bool   // TLSRoute: we decrypt, so the hop to the backend is ours
+	selected   string // the MeshBinding that wants the route's backends to be members
 }
 
 // resolution is what a use comes to: a pool, or why there is none.
@@ -31,6 +32,7 @@ type resolution struct {
 	tls    string           // reason for gatehouse.dev/BackendTLS when the hop is refused for its TLS
 	reason string           // "" is resolved
 	detail string
+	mesh   *meshOutcome // nil where no mesh has a part in it
 }
 
 func refused(reason, format string, args ...any) resolution {
@@ -65,7 +67,7 @@ func (t *translation) resolve(c ruleContext, ref gwv1.BackendObjectReference) *r
 			string(deref(ref.Group, groupCore)), string(deref(ref.Kind, KindService)),
 			string(deref(ref.Namespace, gwv1.Namespace(route.Namespace))), string(ref.Name),
 		},
-		port: deref(ref.Port, 0), terminated: c.terminated,
+		port: deref(ref.Port, 0), terminated: c.terminated, selected: c.state.selected,
 	}
 	r, ok := t.resolved[use]
 	if !ok {
@@ -150,9 +152,13 @@ func (t *translation) followService(u backendUse) resolution {
 		return refused(string(gwv1.RouteReasonUnsupportedProtocol), "Service %s/%s port %d: %s", svc.Namespace, svc.Name, u.port, unfit)
 	}
 	group := t.group(u, key, u.port)
-	return t.pool(u, lbmodel.Pool{
+	pool := lbmodel.Pool{
 		Source: key.source("ports[" + strconv.Itoa(int(u.port)) + "]"), Protocol: protocol, TLS: tls, Group: group.String(),
-	}, func() endpointSet { return t.finder.begin(group).serviceEndpoints(found.parts, svc, port) })
+	}
+	if len(t.members) > 0 && u.joinable() {
+		return t.meshPool(u, pool, group)
+	}
+	return t.pool(u, pool, func() endpointSet { return t.finder.begin(group).serviceEndpoints(found.parts, svc, port) })
 }
 
 // servicePort finds the port that a reference names by its number. TCP and UDP
@@ -190,21 +196,25 @@ func portList(svc *corev1.Service) string {
 	return strings.Join(ports, ", ")
 }
 
+// floor is the least protection of a hop that the gateway's parameters demand.
+func (t *translation) floor() lbmodel.TLSLevel { return lbmodel.TLSLevel(t.params.MinimumBackendTLS) }
+
 // poolState is a pool, the endpoints that it may not have, and whether anything
 // that is served uses it.
 type poolState struct {
 	lbmodel.Pool
 	refused []refusal
+	others  int // see endpointSet
 	used    bool
 }
 
 // pool names a pool and stores it with its endpoints, unless its hop is protected
 // less than the gateway's parameters demand: nothing below the floor is ever
-// programmed. The endpoints are found now, while all that find reads is at hand.
+// programmed.
 func (t *translation) pool(u backendUse, p lbmodel.Pool, find func() endpointSet) resolution {
 	r := resolution{group: p.Group}
 	if u.ownHop() || p.TLS != nil {
-		floor := lbmodel.TLSLevel(t.params.MinimumBackendTLS)
+		floor := t.floor()
 		r.level = p.TLS.Level()
 		if !r.level.AtLeast(floor) {
 			bad := refused(reasonBelowMinimum, "the hop to %s would be %s, and minimumBackendTLS is %s; give the backend a BackendTLSPolicy%s",
@@ -212,23 +222,34 @@ func (t *translation) pool(u backendUse, p lbmodel.Pool, find func() endpointSet
 			bad.tls, bad.level = reasonBelowMinimum, r.level
 			return bad
 		}
-		if p.TLS != nil && floor != lbmodel.TLSNone {
+		if p.TLS != nil && !p.TLS.Floor.AtLeast(floor) {
 			p.TLS.Floor = floor
 		}
 	}
+	r.pool = t.keep(p, find)
+	return r
+}
+
+// keep stores a pool under its name, once. The endpoints are found now, while all
+// that find reads is at hand. A name that the pool has already is that of its part
+// of the backend.
+func (t *translation) keep(p lbmodel.Pool, find func() endpointSet) (name string) {
 	base, _, _ := strings.Cut(p.Group, "+")
+	part := p.Name
 	p.Name = base + "/" + string(p.Protocol)
-	if p.TLS != nil {
+	if p.TLS != nil && p.TLS.Source.Kind != KindMeshBinding { // what a mesh asks for follows from the part
 		p.Name += "/" + tlsHash(p.TLS)
+	}
+	if part != "" {
+		p.Name += "/" + part
 	}
 	if t.pools[p.Name] == nil {
 		set := find()
 		p.Endpoints = set.endpoints
-		state := &poolState{Pool: p, refused: set.refused}
+		state := &poolState{Pool: p, refused: set.refused, others: set.others}
 		t.pools[p.Name], t.poolList = state, append(t.poolList, state)
 	}
-	r.pool = p.Name
-	return r
+	return p.Name
 }
 
 func clientHint(floor lbmodel.TLSLevel) string {

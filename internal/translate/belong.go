@@ -13,7 +13,7 @@ func (x *Index) Object(key Key) any { return x.at(key).obj }
 // same provider of Services: what is whose does not change.
 func (x *Index) Under(o Options) *Index {
 	next := *x
-	next.options = o
+	next.options, next.meshes = o, newMeshMemory()
 	return &next
 }
 

@@ -140,7 +140,7 @@ func BenchmarkEndpointChange(b *testing.B) {
 	pools := 0
 	for b.Loop() {
 		after, _ := x.With(Change{Put: []any{&smaller}})
-		changed, _ := after.PoolsOf(ServiceKey(&smaller), before)
+		changed, _, _ := after.PoolsOf(ServiceKey(&smaller), before)
 		pools = len(changed)
 	}
 	b.ReportMetric(float64(pools), "pools")

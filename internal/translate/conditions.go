@@ -18,6 +18,12 @@ const (
 	CondInSync = "gatehouse.dev/InSync"
 	// CondBackendTLS says on a route's parent how its backend hops are protected.
 	CondBackendTLS = "gatehouse.dev/BackendTLS"
+	// CondMeshMember says on a Gateway how far it is a member of the meshes whose
+	// bindings let it in.
+	CondMeshMember = "gatehouse.dev/MeshMember"
+	// CondOutboundConflict says on a route's parent that clients inside the mesh are
+	// routed otherwise than by this gateway.
+	CondOutboundConflict = "gatehouse.dev/OutboundConflict"
 )
 
 // Reasons that several kinds share, and those that are ours.
@@ -33,6 +39,8 @@ const (
 	reasonEndpointsRefused  = "EndpointsRefused"
 	reasonProtected         = "Protected"
 	reasonNotMeshed         = "NotMeshed"
+	reasonUnknownMesh       = "UnknownMesh"
+	reasonMeshRoute         = "MeshRoute"
 
 	reasonPortsNotValid      = "PortsNotValid"
 	reasonInvalidSourceRange = "InvalidSourceRange"

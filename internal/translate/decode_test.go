@@ -11,6 +11,7 @@ import (
 	certv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gwxv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
@@ -61,6 +62,8 @@ func newObject(kind string) any {
 		return &corev1.ConfigMap{}
 	case KindTrustBundle:
 		return &certv1.ClusterTrustBundle{}
+	case KindMeshBinding:
+		return &v1alpha1.MeshBinding{}
 	default:
 		return nil
 	}
@@ -116,6 +119,12 @@ func addCoreTo(s *Snapshot, obj any) {
 		s.Secrets = append(s.Secrets, o)
 	case *certv1.ClusterTrustBundle:
 		s.TrustBundles = append(s.TrustBundles, o)
+	case *v1alpha1.MeshBinding:
+		s.MeshBindings = append(s.MeshBindings, o)
+	case *Bundle:
+		s.Bundles = append(s.Bundles, o)
+	case *unstructured.Unstructured:
+		s.MeshObjects = append(s.MeshObjects, o)
 	default:
 		panic(fmt.Sprintf("no list for %T", obj))
 	}
@@ -125,6 +134,7 @@ func addCoreTo(s *Snapshot, obj any) {
 type testSecret struct {
 	Metadata struct{ Name, Namespace string }
 	DNSNames []string
+	KeyType  string
 	Problem  string
 }
 
@@ -134,16 +144,30 @@ func decode(t testing.TB, text string) []any {
 	t.Helper()
 	var out []any
 	for doc := range strings.SplitSeq("\n"+text, "\n---") {
-		var head struct{ Kind string }
+		var head struct{ APIVersion, Kind string }
 		if err := yaml.Unmarshal([]byte(doc), &head); err != nil {
 			t.Fatalf("%v in:\n%s", err, doc)
 		}
 		if head.Kind == "" {
 			continue
 		}
+		if isMeshAPI(head.APIVersion) {
+			o := &unstructured.Unstructured{}
+			if err := yaml.Unmarshal([]byte(doc), &o.Object); err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, o)
+			continue
+		}
 		out = append(out, decodeOne(t, head.Kind, doc))
 	}
 	return out
+}
+
+// isMeshAPI says whether a kind is a mesh's own, which has no type here.
+func isMeshAPI(apiVersion string) bool {
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return strings.HasSuffix(group, "istio.io") || strings.HasSuffix(group, "linkerd.io") || group == "kuma.io"
 }
 
 func decodeOne(t testing.TB, kind, doc string) any {
@@ -155,7 +179,7 @@ func decodeOne(t testing.TB, kind, doc string) any {
 		}
 		out := &Secret{Namespace: s.Metadata.Namespace, Name: s.Metadata.Name, Type: corev1.SecretTypeTLS, Problem: s.Problem}
 		if s.Problem == "" {
-			out.Leaf = &lbmodel.Leaf{SHA256: "leaf of " + s.Metadata.Name, DNSNames: s.DNSNames}
+			out.Leaf = &lbmodel.Leaf{SHA256: "leaf of " + s.Metadata.Name, DNSNames: s.DNSNames, KeyType: s.KeyType}
 		}
 		return out
 	}
@@ -216,8 +240,12 @@ func testOptions() Options {
 	}
 }
 
-// indexOf indexes the common objects and those of the YAML text.
+// indexOf indexes the common objects and those of the YAML text, with those of the
+// meshes where it binds one.
 func indexOf(t testing.TB, text string) *Index {
 	t.Helper()
+	if strings.Contains(text, "kind: "+KindMeshBinding) {
+		return New(snapshotOf(decode(t, readFile(t, "common.yaml")+"\n---\n"+readFile(t, "meshes.yaml")+"\n---\n"+text)...), meshOptions())
+	}
 	return New(snapshotOf(decode(t, readFile(t, "common.yaml")+"\n---\n"+text)...), testOptions())
 }

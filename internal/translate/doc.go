@@ -9,6 +9,11 @@
 // cost depends on that gateway alone. [Index.PoolsOf] is the fast path of an
 // endpoint change. [Status] writes down the result.
 //
+// A gateway that a MeshBinding lets in is a member of a mesh: each of its backends
+// is divided into the groups of pods that are reached alike, as a meshsync.Dialect
+// describes them and meshsync.Judge decides. [BindingStatus] sums that up for each
+// binding, [Index.MeshReport] for a person who thinks about joining.
+//
 // Three rules hold everywhere. One bad route, rule, reference, certificate or
 // endpoint costs itself and nothing else. A bad rule keeps its place and answers
 // 500, so that no request slides into another rule. Nothing that asks for TLS is

@@ -1,10 +1,14 @@
 package translate
 
 import (
+	certv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gwxv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
+
+	"gatehouse.dev/api/v1alpha1"
 )
 
 // edges are what an object's own text says about its place among the others.
@@ -44,6 +48,9 @@ const (
 	kindOurs      = "status entries" // claimants of a parent
 	kindBalanced  = "Services with a load balancer"
 	kindNodes     = "nodes"
+	kindBindings  = "mesh bindings"
+	kindBundles   = "trust bundles"
+	kindMeshIn    = "mesh objects: " // and the kind; Namespace: theirs
 )
 
 func grantPoint(toNamespace, fromNamespace, fromKind string) Key {
@@ -80,6 +87,12 @@ func (x *Index) edgesOf(key Key, obj any) edges {
 		return sliceEdges(o)
 	case *corev1.Pod:
 		return podEdges(o)
+	case *v1alpha1.MeshBinding:
+		return edges{listIn: []Key{{Kind: kindBindings}}}
+	case *certv1.ClusterTrustBundle:
+		return edges{listIn: []Key{{Kind: kindBundles}}}
+	case *unstructured.Unstructured:
+		return meshEdges(o)
 	default:
 		if r, ok := routeOf(key, obj); ok {
 			return x.routeEdges(r)
@@ -98,7 +111,7 @@ func classEdges(c *gwv1.GatewayClass) (e edges) {
 
 func gatewayEdges(g *gwv1.Gateway) (e edges) {
 	class := string(g.Spec.GatewayClassName)
-	e.listIn = []Key{{Kind: kindOfClass, Name: class}}
+	e.listIn = []Key{{Kind: kindOfClass, Name: class}, meshPoint(gatewayKind, g.Namespace)}
 	e.reads = append(e.reads, Key{Kind: KindGatewayClass, Name: class})
 	if i := g.Spec.Infrastructure; i != nil && i.ParametersRef != nil {
 		e.reads = append(e.reads, Key{KindParameters, g.Namespace, i.ParametersRef.Name})

@@ -44,6 +44,7 @@ func (x *Index) loopbackAllowed(c class) bool {
 type endpointSet struct {
 	endpoints []lbmodel.Endpoint // nil is unknown
 	refused   []refusal
+	others    int // endpoints of the backend in other parts of it
 }
 
 type refusal struct{ address, rule string }
@@ -58,6 +59,9 @@ type groupRef struct {
 	// port's nodePort.
 	nodes bool
 	reach
+	// mesh is the binding by whose mesh the endpoints are divided, and part which of
+	// them are meant; "" is all.
+	mesh, part string
 }
 
 // isXBackend is how a group tells an XBackend from a Service, whose name has no
@@ -80,12 +84,31 @@ func (g groupRef) String() string {
 	if g.nodes {
 		out += "+nodes"
 	}
-	return out + g.suffix()
+	out += g.suffix()
+	if g.mesh != "" {
+		out += inMesh + g.mesh + inPart + g.part
+	}
+	return out
+}
+
+// The words by which a group names a part of a backend.
+const (
+	inMesh = "+mesh."
+	inPart = "+part."
+)
+
+// wholeGroup is the group of all of a backend's endpoints.
+func wholeGroup(group string) string {
+	whole, _, _ := strings.Cut(group, inMesh)
+	return whole
 }
 
 // parseGroup reads what groupRef.String wrote.
 func parseGroup(group string) (g groupRef, ok bool) {
-	base, suffix, _ := strings.Cut(group, "+")
+	base, suffix, _ := strings.Cut(wholeGroup(group), "+")
+	if _, rest, divided := strings.Cut(group, inMesh); divided {
+		g.mesh, g.part, _ = strings.Cut(rest, inPart)
+	}
 	for word := range strings.SplitSeq(suffix, "+") {
 		g.udp = g.udp || word == "udp"
 		g.dual = g.dual || word == "dual"
@@ -122,8 +145,16 @@ func ServiceKey(s *discoveryv1.EndpointSlice) Key {
 // this index has. Each equals the pool of that name in x.Gateway of the gateway,
 // given that nothing but endpoints changed since before was made
 // ([Change.EndpointsOnly]). The findings are those about refused endpoints.
-func (x *Index) PoolsOf(backend Key, before Result) (pools []lbmodel.Pool, findings []lbmodel.Finding) {
-	sets, f := map[string]endpointSet{}, finder{x: x}
+//
+// again says that endpoints are not all that changed: the pods behind the backend
+// are reached in other ways than before, as a mesh knows them. There are no pools
+// then, and x.Gateway says what there is to do.
+func (x *Index) PoolsOf(backend Key, before Result) (pools []lbmodel.Pool, findings []lbmodel.Finding, again bool) {
+	sets, again := x.meshSets(backend, &before)
+	if again {
+		return nil, nil, true
+	}
+	told, f := map[string]endpointSet{}, finder{x: x}
 	for _, p := range before.Gateway.Pools {
 		g, ok := parseGroup(p.Group)
 		if !ok || g.key != backend || g.nodes { // slices have no say in which nodes there are
@@ -132,12 +163,13 @@ func (x *Index) PoolsOf(backend Key, before Result) (pools []lbmodel.Pool, findi
 		if _, done := sets[p.Group]; !done {
 			sets[p.Group] = f.endpoints(g)
 		}
+		told[wholeGroup(p.Group)] = sets[p.Group]
 		p.Endpoints = sets[p.Group].endpoints
 		pools = append(pools, p)
 	}
 	owner := before.Gateway.Owner
 	gateway := Key{owner.Kind, owner.Namespace, owner.Name}
-	return pools, refusedFindings(slices.Concat(before.routes, before.ports), sets, gateway)
+	return pools, refusedFindings(slices.Concat(before.routes, before.ports), told, gateway), false
 }
 
 // IsAboutEndpoints says whether a finding is one of those of PoolsOf.
@@ -148,7 +180,7 @@ func (f *finder) begin(g groupRef) *finder {
 	return f
 }
 
-// endpoints are those of one group.
+// endpoints are those of a whole backend.
 func (f *finder) endpoints(g groupRef) endpointSet {
 	f.begin(g)
 	if g.key.Kind == KindService {
@@ -203,7 +235,7 @@ func (t *translation) findRefusedEndpoints() {
 	sets := map[string]endpointSet{}
 	for _, p := range t.poolList {
 		if len(p.refused) > 0 {
-			sets[p.Group] = endpointSet{p.Endpoints, p.refused}
+			sets[wholeGroup(p.Group)] = endpointSet{p.Endpoints, p.refused, p.others}
 		}
 	}
 	t.findings = append(t.findings, refusedFindings(slices.Concat(t.routes, t.ports), sets, t.key)...)
@@ -222,5 +254,5 @@ func (s endpointSet) describe(backend string) string {
 	if more := len(s.refused) - few; more > 0 {
 		told = append(told, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%d of %d endpoints of %s are not sent to: %s", len(s.refused), len(s.refused)+len(s.endpoints), backend, strings.Join(told, ", "))
+	return fmt.Sprintf("%d of %d endpoints of %s are not sent to: %s", len(s.refused), len(s.refused)+len(s.endpoints)+s.others, backend, strings.Join(told, ", "))
 }

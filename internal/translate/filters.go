@@ -185,7 +185,7 @@ func (t *translation) mirror(c ruleContext, in *gwv1.HTTPRequestMirrorFilter, ou
 		return fmt.Sprintf("requestMirror: %d of %d is not a share", m.Numerator, m.Denominator)
 	}
 	if r := t.resolve(c, in.BackendRef); r.reason == "" {
-		m.Pool = r.pool
+		m.Pool = r.mirrored()
 		out.edits.Mirrors = append(out.edits.Mirrors, m)
 	}
 	return ""

@@ -190,16 +190,23 @@ func (f *finder) selectedEndpoints(b *gwxv1alpha1.XBackend) endpointSet {
 	known := f.x.live
 	for _, pod := range partsOf[*corev1.Pod](f.x.at(Key{Kind: kindPodsIn, Name: b.Namespace}).parts) {
 		known = true
-		if !selectsPod(b, pod) || pod.Status.PodIP == "" || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
-			continue
+		if selectsPod(b, pod) {
+			f.addPod(pod)
 		}
-		ready := podReady(pod)
-		f.add(lbmodel.Endpoint{
-			Address: pod.Status.PodIP, Port: f.group.port, Node: pod.Spec.NodeName, Pod: Key{KindPod, pod.Namespace, pod.Name}.source(""),
-			Ready: ready && pod.DeletionTimestamp == nil, Serving: ready, Terminating: pod.DeletionTimestamp != nil,
-		})
 	}
 	return f.set(sourceKnown(known))
+}
+
+// addPod takes a pod by its own address.
+func (f *finder) addPod(pod *corev1.Pod) {
+	if pod.Status.PodIP == "" || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+		return
+	}
+	ready := podReady(pod)
+	f.add(lbmodel.Endpoint{
+		Address: pod.Status.PodIP, Port: f.group.port, Node: pod.Spec.NodeName, Pod: Key{KindPod, pod.Namespace, pod.Name}.source(""),
+		Ready: ready && pod.DeletionTimestamp == nil, Serving: ready, Terminating: pod.DeletionTimestamp != nil,
+	})
 }
 
 func podReady(p *corev1.Pod) bool {

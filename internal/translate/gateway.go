@@ -29,6 +29,8 @@ type Result struct {
 	Deleting bool
 	// Gone says that there is no such gateway of ours.
 	Gone bool
+	// Meshes are those that the gateway is let into, by binding.
+	Meshes []Membership
 
 	listeners []*listener
 	sets      []*setState
@@ -37,6 +39,8 @@ type Result struct {
 	backends  []Key // XBackends in use
 	loopback  bool
 	ports     []*routeState // of a Service: each leads to its own endpoints
+	members   []member
+	meshUses  []meshUse
 }
 
 // Features are what a gateway's provider offers under its class's settings, for
@@ -79,6 +83,13 @@ type translation struct {
 	finder         finder
 	policies       map[Key]policyState
 	backends       map[Key]bool
+
+	members     []member
+	memberships []Membership // one for each
+	meshUses    []meshUse
+	abilities   lbmodel.Features // of the class, for members
+	spreads     map[string][]share
+	told        map[told]bool
 }
 
 // setState is a ListenerSet of the gateway.
@@ -118,6 +129,7 @@ func (t *translation) run() Result {
 	t.collectListeners()
 	t.checkListeners()
 	t.resolveClientCertificate()
+	t.joinMeshes()
 	for _, l := range t.listeners {
 		if !l.refused && l.spec.TLS != nil {
 			t.resolveCertificates(l)
@@ -129,6 +141,7 @@ func (t *translation) run() Result {
 	t.finish(&model)
 	out.Gateway, out.Findings = model, uniqueFindings(t.findings)
 	out.listeners, out.sets, out.routes = t.listeners, t.sets, t.routes
+	out.members, out.meshUses, out.Meshes = t.members, t.meshUses, t.memberships
 	out.policies = sortedStates(t.policies)
 	out.backends = slices.SortedFunc(maps.Keys(t.backends), compareKeys)
 	return out
@@ -148,15 +161,14 @@ func uniqueFindings(in []lbmodel.Finding) []lbmodel.Finding {
 	})
 }
 
+func (t *translation) owner() lbmodel.Owner {
+	return lbmodel.Owner{Cluster: t.x.cluster, Kind: KindGateway, Namespace: t.key.Namespace, Name: t.key.Name, UID: string(t.gateway.UID)}
+}
+
 // frame is the gateway without its traffic.
 func (t *translation) frame(settings []byte) lbmodel.Gateway {
 	g := t.gateway
-	model := lbmodel.Gateway{
-		Owner: lbmodel.Owner{
-			Cluster: t.x.cluster, Kind: KindGateway, Namespace: g.Namespace, Name: g.Name, UID: string(g.UID),
-		},
-		Settings: settings,
-	}
+	model := lbmodel.Gateway{Owner: t.owner(), Settings: settings}
 	if t.params.Deletion != v1alpha1.DeletionDelete {
 		model.Deletion = lbmodel.Deletion(t.params.Deletion)
 	}

@@ -68,7 +68,7 @@ func (d *dice) meta() metav1.ObjectMeta {
 
 // object is a random object of a random kind.
 func (d *dice) object() any {
-	switch d.n(24) {
+	switch d.n(32) {
 	case 0, 1, 2:
 		return d.gateway()
 	case 3:
@@ -83,8 +83,10 @@ func (d *dice) object() any {
 		return d.service()
 	case 20, 21, 22:
 		return d.slice()
-	case 13, 23:
-		return d.pod()
+	case 13, 23, 24, 25, 26:
+		return d.inMesh(d.pod())
+	case 27, 28, 29, 30, 31:
+		return d.meshObject()
 	case 14:
 		return d.grant()
 	case 15:
@@ -440,6 +442,16 @@ func (d *dice) parametersOrNamespace() any {
 	return p
 }
 
+// next is the first of those that are left, or any object.
+func (d *dice) next(left *[]any) any {
+	if len(*left) == 0 {
+		return d.object()
+	}
+	obj := (*left)[0]
+	*left = (*left)[1:]
+	return obj
+}
+
 // objects are two classes and up to n random objects, each key once.
 func (d *dice) objects(n int) []any {
 	classes := map[string]string{"ours": "gatehouse.dev/fake", "other": "acme.test/gateway"}
@@ -452,8 +464,12 @@ func (d *dice) objects(n int) []any {
 		out = append(out, c)
 	}
 	seen := map[Key]bool{}
+	var first []any
+	if d.n(2) == 0 {
+		first = d.meshed()
+	}
 	for range n {
-		obj := d.object()
+		obj := d.next(&first)
 		key, ok := KeyOf(obj)
 		if !ok {
 			panic(fmt.Sprintf("no key for %T", obj))

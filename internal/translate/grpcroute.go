@@ -99,6 +99,7 @@ func (t *translation) grpcAction(c ruleContext, rule *gwv1.GRPCRouteRule) lbmode
 		}
 		action.Forward.Backends = append(action.Forward.Backends, b)
 	}
+	action.Forward.Backends = t.spread(action.Forward.Backends)
 	if !ok {
 		return c.broken()
 	}

@@ -153,6 +153,7 @@ func (t *translation) httpAction(c ruleContext, rule *gwv1.HTTPRouteRule) lbmode
 	for i := range rule.BackendRefs {
 		forward.Backends = append(forward.Backends, t.httpBackend(c.in("backendRefs", i), &rule.BackendRefs[i], rule.Matches))
 	}
+	forward.Backends = t.spread(forward.Backends)
 	switch {
 	case !ok:
 		return c.broken()

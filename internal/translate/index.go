@@ -10,6 +10,7 @@ import (
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/meshsync"
 )
 
 // Options say which gateways are ours and what their providers can do.
@@ -41,6 +42,12 @@ type Options struct {
 	// VersionProblem says why the installed Gateway API CRDs are not ones that we
 	// know (GatewayClass SupportedVersion=False); "" is that they are.
 	VersionProblem string
+	// Dialects are the meshes that gateways can be members of, by the controllerName
+	// that MeshBindings give them.
+	Dialects map[string]meshsync.Dialect
+	// MeshNamespace is the namespace of the ServiceAccounts by which meshes know
+	// gateways: the controller's own. "" is gatehouse-system.
+	MeshNamespace string
 }
 
 // Index is a Snapshot with everything findable, as an immutable value. It is
@@ -52,12 +59,13 @@ type Index struct {
 
 	graph   pmap[vertex]
 	orphans pmap[struct{}]
+	meshes  *meshMemory
 }
 
 // New indexes a snapshot. The order of its lists means nothing; of two objects
 // with one key, the later one counts.
 func New(s Snapshot, o Options) *Index {
-	x := &Index{options: o, cluster: s.Cluster, live: s.LiveEndpoints}
+	x := &Index{options: o, cluster: s.Cluster, live: s.LiveEndpoints, meshes: newMeshMemory()}
 	by := new(edit)
 	var claimants []Key // judged at the end: whom they claim may come later in the snapshot
 	for obj := range s.objects() {
@@ -120,6 +128,7 @@ func (x *Index) With(c Change) (*Index, []Key) {
 		next.drop(key, by)
 		next.orphan(key, by)
 	}
+	x.concernMeshes(&next, c, concerned)
 	return &next, x.concernedOurs(&next, concerned)
 }
 

@@ -34,6 +34,8 @@ const (
 	KindConfigMap        = "ConfigMap"
 	KindSecret           = "Secret"
 	KindTrustBundle      = "ClusterTrustBundle"
+	KindMeshBinding      = "MeshBinding"
+	KindBundle           = "Bundle"
 )
 
 // The API groups of references.

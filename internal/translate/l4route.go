@@ -78,6 +78,7 @@ func (t *translation) forwardL4(s *routeState, mode streamMode) lbmodel.Forward 
 		at := ruleContext{state: s, section: fmt.Sprintf("rules[0].backendRefs[%d]", i), terminated: mode == decrypted}
 		f.Backends = append(f.Backends, t.backend(at, b))
 	}
+	f.Backends = t.spread(f.Backends)
 	return f
 }
 

@@ -8,23 +8,41 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gwxv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
 	"gatehouse.dev/api/v1alpha1"
+	"gatehouse.dev/meshsync"
 )
 
 // KeyOf is the key of an object of a Snapshot. ok is false for any other type.
 func KeyOf(obj any) (key Key, ok bool) {
 	kind := kindOf(obj)
-	if s, is := obj.(*Secret); is {
-		return Key{kind, s.Namespace, s.Name}, true
+	if o, is := obj.(*unstructured.Unstructured); is {
+		kind = meshKind(o.GroupVersionKind().GroupKind())
+	}
+	switch o := obj.(type) {
+	case *Secret:
+		return Key{kind, o.Namespace, o.Name}, true
+	case *Bundle:
+		return BundleKey(o.At), true
 	}
 	meta, is := obj.(metav1.Object)
 	if !is || kind == "" {
 		return Key{}, false
 	}
 	return Key{kind, meta.GetNamespace(), meta.GetName()}, true
+}
+
+// BundleKey is the key of the Bundle of a place. A URL, which may hold more than a
+// place, is not readable in it.
+func BundleKey(at meshsync.RootsAt) Key {
+	name := at.Kind + "/" + at.Name
+	if at.URL != "" {
+		name += "/" + shortHash(at.URL)
+	}
+	return Key{KindBundle, at.Namespace, name}
 }
 
 // kindOf is a table: one line for each kind of a Snapshot.
@@ -70,6 +88,10 @@ func kindOf(obj any) string {
 		return KindSecret
 	case *certv1.ClusterTrustBundle:
 		return KindTrustBundle
+	case *v1alpha1.MeshBinding:
+		return KindMeshBinding
+	case *Bundle:
+		return KindBundle
 	default:
 		return ""
 	}
@@ -84,7 +106,8 @@ func (s Snapshot) objects() iter.Seq[any] {
 			each(s.ReferenceGrants, yield) && each(s.BackendTLSPolicies, yield) && each(s.Backends, yield) &&
 			each(s.Namespaces, yield) && each(s.Services, yield) && each(s.EndpointSlices, yield) &&
 			each(s.Pods, yield) && each(s.Nodes, yield) && each(s.ConfigMaps, yield) &&
-			each(s.Secrets, yield) && each(s.TrustBundles, yield)
+			each(s.Secrets, yield) && each(s.TrustBundles, yield) &&
+			each(s.MeshBindings, yield) && each(s.MeshObjects, yield) && each(s.Bundles, yield)
 	}
 }
 

@@ -4,11 +4,13 @@ import (
 	certv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gwxv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 
 	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/meshsync"
 )
 
 // Snapshot is everything that translation may know: the objects of one cluster
@@ -42,6 +44,27 @@ type Snapshot struct {
 	ConfigMaps     []*corev1.ConfigMap
 	Secrets        []*Secret
 	TrustBundles   []*certv1.ClusterTrustBundle
+
+	MeshBindings []*v1alpha1.MeshBinding
+	// MeshObjects are of the kinds that dialects read (meshsync.Dialect.Reads).
+	MeshObjects []*unstructured.Unstructured
+	// Bundles are the roots that no object has (meshsync.RootsAt.Outside), as far as
+	// somebody fetches them.
+	Bundles []*Bundle
+}
+
+// Bundle is what is known of the roots at a place outside of the cluster's objects.
+// Whoever fetches them puts one in for each place from the beginning: one without
+// roots, whose Problem says that they have not been read yet.
+type Bundle struct {
+	At meshsync.RootsAt // as meshsync.Mesh.Roots has it
+	// Roots are the last good ones. They count also beside a Problem: what was
+	// published last is nearer to what is than nothing.
+	Roots []lbmodel.Root
+	// Problem is what a person has to be told: that, and why, there are no roots, or
+	// that nobody knows for too long whether they are those that are published. "" is
+	// nothing.
+	Problem string
 }
 
 // Secret is a Secret as it may enter a Snapshot: split at the edge, without key

@@ -23,6 +23,17 @@ type Outcome struct {
 	Failed map[lbmodel.Source]error
 	// Pending says that steps are accepted and still converging.
 	Pending bool
+	// Leaves are the certificates that the gateway has in the cloud, of those of its
+	// identities that are issued for it, by Identity.Name.
+	Leaves map[string]lbmodel.Leaf
+	// Roots are what the gateway's trust holds in the cloud, by Trust.Name, as far as
+	// somebody tells: those that are on their way out too.
+	Roots map[string][]lbmodel.Root
+	// Underway says that the cloud has not answered yet, and Unseen why it cannot be
+	// looked at: of all else only Findings are known then, and what the status says of
+	// the cloud stays, as far as it is about this generation.
+	Underway bool
+	Unseen   error
 	// Sync is gatehouse.dev/InSync; the zero value leaves the condition alone.
 	Sync Sync
 }
@@ -44,6 +55,8 @@ const (
 	Paused           SyncReason = "Paused"
 	ApprovalRequired SyncReason = "ApprovalRequired"
 	Protected        SyncReason = "Protected"
+	NotAccepted      SyncReason = "NotAccepted"
+	Unseen           SyncReason = "Unseen"  // the cloud cannot be looked at: unknown
 	Unfinished       SyncReason = "Pending" // changes failed or are under way; they are tried again
 )
 

@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -77,6 +78,23 @@ func (c *conditionList) put(kind string, v verdict) {
 	}
 }
 
+// get is what a condition says now.
+func (c *conditionList) get(kind string) verdict {
+	i := c.index(kind)
+	if i < 0 {
+		return verdict{}
+	}
+	return verdict{c.list[i].Status, c.list[i].Reason, c.list[i].Message}
+}
+
+// fresh is what a condition says of the generation that we see.
+func (c *conditionList) fresh(kind string) verdict {
+	if i := c.index(kind); i >= 0 && c.list[i].ObservedGeneration == c.generation {
+		return c.get(kind)
+	}
+	return verdict{}
+}
+
 func (c *conditionList) index(kind string) int {
 	return slices.IndexFunc(c.list, func(have metav1.Condition) bool { return have.Type == kind })
 }
@@ -88,6 +106,17 @@ func truncate(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxMessage-len("…")], "") + "…"
+}
+
+// maxNamed is how many things of a kind one message names.
+const maxNamed = 8
+
+// several joins messages, and counts those that are too many.
+func several(messages []string) string {
+	if more := len(messages) - maxNamed; more > 0 {
+		messages = append(slices.Clone(messages[:maxNamed]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(messages, "; ")
 }
 
 // firstOf is the first finding for a condition, with the messages of all that

@@ -29,12 +29,15 @@ func (w *statusWriter) gateway(key Key, r Result) {
 	c.set(condResolvedRefs, v.gatewayResolved())
 	if verdict, known := v.gatewayProgrammed(); known {
 		c.set(condProgrammed, verdict)
+	} else if verdict, known := v.hindered(c.fresh(condProgrammed)); known {
+		c.set(condProgrammed, verdict)
 	}
 	c.put(condInsecure, insecure(g))
-	if s := v.outcome.Sync; s.Reason == InSync {
-		c.set(CondInSync, yes(string(s.Reason), s.Detail))
-	} else if s.Reason != "" {
-		c.set(CondInSync, no(string(s.Reason), s.Detail))
+	if verdict, known := v.meshMember(c.get(CondMeshMember)); known {
+		c.put(CondMeshMember, verdict)
+	}
+	if verdict, known := v.inSync(); known {
+		c.set(CondInSync, verdict)
 	}
 	want.Conditions = c.list
 	w.patch(key, g, &g.Status, want)
@@ -89,6 +92,7 @@ type gatewayView struct {
 func (w *statusWriter) view(key Key, r Result) *gatewayView {
 	v := &gatewayView{w: w, key: key, result: r, findings: w.findings(key)}
 	v.outcome, v.applied = w.outcomes[key]
+	v.applied = v.applied && !v.outcome.Underway && v.outcome.Unseen == nil
 	if r.Deleting && len(v.outcome.Failed) == 0 {
 		v.applied = false // it wants nothing any more: what its status says of the cloud stays
 	}
@@ -148,11 +152,15 @@ func (v *gatewayView) about(s lbmodel.Source) []lbmodel.Finding {
 func (v *gatewayView) aboutItself() []lbmodel.Finding {
 	var out []lbmodel.Finding
 	for _, f := range v.findings {
-		if f.About.Object() == v.key.source("") && (f.About.Section == "" || strings.HasSuffix(f.About.Section, "]")) {
+		if isAbout(f, v.key) {
 			out = append(out, f)
 		}
 	}
 	return out
+}
+
+func isAbout(f lbmodel.Finding, gateway Key) bool {
+	return f.About.Object() == gateway.source("") && (f.About.Section == "" || strings.HasSuffix(f.About.Section, "]"))
 }
 
 // own are the Gateway's own listeners; those of ListenerSets count for their set
@@ -211,18 +219,22 @@ func (v *gatewayView) gatewayResolved() verdict {
 	if bad, ok := firstOf(v.aboutItself(), condResolvedRefs); ok {
 		return bad
 	}
+	var unresolved []string
 	for _, l := range v.own() {
-		if _, bad := firstOf(v.about(l.source()), condResolvedRefs); bad {
-			return no(string(gwv1.GatewayReasonListenersNotResolved), fmt.Sprintf("listener %s has references that lead nowhere", l.spec.Name))
+		if bad, ok := firstOf(v.about(l.source()), condResolvedRefs); ok {
+			unresolved = append(unresolved, fmt.Sprintf("listener %s: %s", l.spec.Name, bad.message))
 		}
 	}
-	return yes(string(gwv1.GatewayReasonResolvedRefs), "")
+	if len(unresolved) == 0 {
+		return yes(string(gwv1.GatewayReasonResolvedRefs), "")
+	}
+	return no(string(gwv1.GatewayReasonListenersNotResolved), several(unresolved))
 }
 
 // gatewayProgrammed is about the cloud; without an outcome there is no news.
 func (v *gatewayView) gatewayProgrammed() (verdict, bool) {
 	if !v.accepted {
-		return no(reasonInvalid, fmt.Sprintf("the %s is not accepted", v.key.Kind)), true
+		return no(reasonInvalid, v.notAccepted()), true
 	}
 	if bad, ok := firstOf(v.aboutItself(), condProgrammed); ok {
 		return bad, true
@@ -243,6 +255,57 @@ func (v *gatewayView) gatewayProgrammed() (verdict, bool) {
 	default:
 		return yes(string(gwv1.GatewayReasonProgrammed), ""), true
 	}
+}
+
+// notAccepted is what it means for the cloud that an object is not accepted.
+func (v *gatewayView) notAccepted() string {
+	if v.untouched() {
+		return fmt.Sprintf("the %s is not accepted: nothing new is made for it, and what is in the cloud stays as it is", v.key.Kind)
+	}
+	return fmt.Sprintf("the %s is not accepted", v.key.Kind)
+}
+
+// untouched says that a Gateway itself, and not merely each of its listeners, is not
+// accepted: then its last good state goes on being served.
+func (v *gatewayView) untouched() bool { return Untouched(v.result, v.findings) }
+
+// Untouched says whether something about a Gateway itself, such as an address of a
+// type that its provider does not have, keeps it from being accepted: what it would
+// come to without that is nothing that anybody has asked for, so its structure stays
+// as it is. findings are those of its result and of its provider.
+//
+// A single listener, rule or certificate that is refused costs itself alone, and a
+// Gateway that is going wants nothing any more.
+func Untouched(r Result, findings []lbmodel.Finding) bool {
+	o := r.Gateway.Owner
+	if r.Deleting || o.Kind != KindGateway {
+		return false
+	}
+	itself := Key{o.Kind, o.Namespace, o.Name}
+	return slices.ContainsFunc(findings, func(f lbmodel.Finding) bool { return f.Condition == condAccepted && isAbout(f, itself) })
+}
+
+// inSync is gatehouse.dev/InSync. Of what is not accepted nothing can be as wanted.
+func (v *gatewayView) inSync() (verdict, bool) {
+	switch s := v.outcome.Sync; {
+	case !v.accepted && !v.result.Deleting && (s.Reason == InSync || !v.applied):
+		return no(string(NotAccepted), v.notAccepted()), true
+	case v.outcome.Unseen != nil:
+		return verdict{metav1.ConditionUnknown, string(Unseen), fmt.Sprintf(
+			"the cloud cannot be looked at (%s), so nobody can say whether what is there is what is wanted; it is tried again", lbmodel.CodeOf(v.outcome.Unseen))}, true
+	case s.Reason == "":
+		return verdict{}, false
+	case s.Reason == InSync:
+		return yes(string(s.Reason), s.Detail), true
+	default:
+		return no(string(s.Reason), s.Detail), true
+	}
+}
+
+// waits says whether changes of the gateway are not made yet.
+func (v *gatewayView) waits() bool {
+	sync, known := v.inSync()
+	return known && sync.status != metav1.ConditionTrue
 }
 
 // concernsGateway says whether a failed step is the Gateway's business: every one

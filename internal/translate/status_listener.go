@@ -69,9 +69,9 @@ func (v *gatewayView) listenerProgrammed(l *listener, accepted, conflicted verdi
 	case accepted.status == metav1.ConditionFalse:
 		return no(reasonInvalid, accepted.message), true
 	case l.dropped:
-		return no(reasonInvalid, "no certificate reference is good, so there is nothing to serve with"), true
+		return no(reasonInvalid, v.nothingToServeWith(l)), true
 	case !v.accepted:
-		return no(reasonInvalid, "the Gateway is not accepted"), true
+		return no(reasonInvalid, v.notAccepted()), true
 	case !v.applied:
 		return verdict{}, false
 	}
@@ -89,6 +89,22 @@ func (v *gatewayView) listenerProgrammed(l *listener, accepted, conflicted verdi
 		gateway.reason = string(gwv1.ListenerReasonProgrammed)
 	}
 	return gateway, known
+}
+
+// nothingToServeWith says why none of a listener's certificates is good, and what
+// becomes of the one that it had: taking a listener away may need somebody's word.
+func (v *gatewayView) nothingToServeWith(l *listener) string {
+	var bad []string
+	for _, f := range v.about(l.source()) {
+		if f.Reason == string(gwv1.ListenerReasonInvalidCertificateRef) || f.Reason == reasonRefNotPermitted {
+			bad = append(bad, f.Detail)
+		}
+	}
+	message := "no certificate reference is good, so there is nothing to serve with: " + several(bad)
+	if v.waits() {
+		message += ". If the listener was served before, it still is, with the certificate that it had: the change that takes it away waits, see " + CondInSync
+	}
+	return message
 }
 
 // listenerSet writes the status of a ListenerSet, which sums up its own

@@ -21,10 +21,7 @@ type ancestorEntry struct {
 }
 
 func (w *statusWriter) ancestorEntry(gateway, about Key) ancestorEntry {
-	e := ancestorEntry{gateway: gateway}
-	if c, _, ok := w.x.gatewayClass(gateway); ok {
-		e.controller = c.controller
-	}
+	e := ancestorEntry{gateway: gateway, controller: w.controller(gateway)}
 	for _, f := range w.findings(gateway) {
 		if f.About.Object() == about.source("") {
 			e.findings = append(e.findings, f)
@@ -82,7 +79,7 @@ func (w *statusWriter) ancestors(a ancestry) []gwv1.PolicyAncestorStatus {
 		}
 	}
 	for _, e := range a.entries {
-		if !done[e.gateway] && len(out) < a.most {
+		if !done[e.gateway] && len(out) < a.most && e.controller != "" { // without one the API server refuses it
 			out = append(out, gwv1.PolicyAncestorStatus{AncestorRef: e.ref(), ControllerName: e.controller, Conditions: a.conditions(nil, e)})
 		}
 	}

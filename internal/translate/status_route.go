@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"gatehouse.dev/lbmodel"
@@ -72,7 +71,7 @@ func (w *statusWriter) route(r route, entries []routeEntry) {
 		case done[source]:
 		case i >= 0:
 			done[source] = true
-			parents = append(parents, w.parent(r, entries[i], have.Conditions))
+			parents = append(parents, w.parent(r, entries[i], have))
 		case w.keeps(w.gatewayOf(parentKey(have.ParentRef, r.key.Namespace))) && names(r, source):
 			parents = append(parents, have)
 		}
@@ -80,9 +79,12 @@ func (w *statusWriter) route(r route, entries []routeEntry) {
 	for _, ref := range r.refs {
 		source := refSource(ref, r.key.Namespace)
 		i := slices.IndexFunc(entries, func(e routeEntry) bool { return e.parent.source == source })
-		if i >= 0 && !done[source] {
-			done[source] = true
-			parents = append(parents, w.parent(r, entries[i], nil))
+		if i < 0 || done[source] {
+			continue
+		}
+		done[source] = true
+		if controller := w.controller(entries[i].gateway.key); controller != "" { // without one the API server refuses it
+			parents = append(parents, w.parent(r, entries[i], gwv1.RouteParentStatus{ControllerName: controller}))
 		}
 	}
 	w.patchRoute(r, parents)
@@ -122,8 +124,8 @@ func typedRouteStatus(kind string, s gwv1.RouteStatus) any {
 	}
 }
 
-func (w *statusWriter) parent(r route, e routeEntry, have []metav1.Condition) gwv1.RouteParentStatus {
-	c := newConditions(have, r.meta.GetGeneration(), w.now)
+func (w *statusWriter) parent(r route, e routeEntry, have gwv1.RouteParentStatus) gwv1.RouteParentStatus {
+	c := newConditions(have.Conditions, r.meta.GetGeneration(), w.now)
 	accepted, partial := e.accepted()
 	c.set(condAccepted, accepted)
 	resolved := yes(string(gwv1.RouteReasonResolvedRefs), "")
@@ -135,11 +137,21 @@ func (w *statusWriter) parent(r route, e routeEntry, have []metav1.Condition) gw
 	c.set(condResolvedRefs, resolved)
 	c.put(condPartial, partial)
 	c.put(CondBackendTLS, e.backendTLS())
-	controller := gwv1.GatewayController("")
-	if class, _, ok := w.x.gatewayClass(e.gateway.key); ok {
-		controller = class.controller
+	c.put(CondOutboundConflict, e.outboundConflict())
+	controller := w.controller(e.gateway.key)
+	if controller == "" {
+		controller = have.ControllerName // its class is not there, and the entry knows it
 	}
 	return gwv1.RouteParentStatus{ParentRef: e.parent.ref, ControllerName: controller, Conditions: c.list}
+}
+
+// controller is whose a gateway is; "" while its class is not there.
+func (w *statusWriter) controller(gateway Key) gwv1.GatewayController {
+	class, _, ok := w.x.gatewayClass(gateway)
+	if !ok {
+		return ""
+	}
+	return class.controller
 }
 
 // accepted is Accepted and PartiallyInvalid. Findings about the route as a whole
@@ -220,37 +232,26 @@ func (r route) ruleName(i int) string {
 // backendTLS says how the hops to the route's backends are protected. It exists
 // once one of them uses TLS, or was refused for want of it.
 func (e routeEntry) backendTLS() verdict {
-	var bad, plain, safe []string
-	reason := ""
+	var p protection
 	if len(e.parent.listeners) == 0 {
 		return verdict{}
 	}
 	for _, h := range e.state.hops {
 		text := fmt.Sprintf("%s %s", h.at.section, h.to)
 		switch {
+		case h.mesh != nil:
+			p.groups(text, h.mesh.groups)
 		case h.tls != "":
-			bad = append(bad, text+": "+h.detail)
-			if reason == "" {
-				reason = h.tls
-			}
+			p.refuse(h.tls, text+": "+h.detail)
 		case h.reason != "" || h.level == "":
 		case h.level == lbmodel.TLSNone:
-			plain = append(plain, text)
+			p.plain = append(p.plain, text)
 		default:
-			safe = append(safe, fmt.Sprintf("%s %s", text, h.level))
+			p.safe = append(p.safe, fmt.Sprintf("%s %s", text, h.level))
 		}
 	}
 	if f, ok := firstOf(e.findings, CondBackendTLS); ok {
-		bad, reason = append(bad, f.message), f.reason
+		p.bad, p.reason = append(p.bad, f.message), f.reason
 	}
-	switch {
-	case len(bad) > 0:
-		return no(reason, strings.Join(bad, "; "))
-	case len(safe) == 0:
-		return verdict{}
-	case len(plain) > 0:
-		return no(reasonNotMeshed, "in plain text: "+strings.Join(plain, ", ")+"; protected: "+strings.Join(safe, ", "))
-	default:
-		return yes(reasonProtected, strings.Join(safe, ", "))
-	}
+	return p.verdict()
 }

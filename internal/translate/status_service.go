@@ -43,7 +43,8 @@ func (w *statusWriter) forgetService(key Key) {
 	}
 	want := svc.Status.DeepCopy()
 	want.Conditions = slices.DeleteFunc(want.Conditions, func(c metav1.Condition) bool {
-		return strings.HasPrefix(c.Type, serviceCondition(provider, ""))
+		// How members of meshes reach it is another matter: see ServiceTLS.
+		return strings.HasPrefix(c.Type, serviceCondition(provider, "")) && c.Type != serviceCondition(provider, CondBackendTLS)
 	})
 	if len(want.Conditions) == 0 {
 		want.Conditions = nil
@@ -64,13 +65,13 @@ func (v *gatewayView) serviceConditions(c *conditionList, svc *corev1.Service, c
 	c.put(kind(condPartial), partial)
 	unresolved, _ := firstOf(v.findings, condResolvedRefs)
 	c.put(kind(condResolvedRefs), unresolved)
-	if verdict, known := v.serviceProgrammed(svc); known {
+	if verdict, known := v.hindered(c.fresh(kind(condProgrammed))); known && v.outcome.Unseen != nil && v.accepted {
+		c.set(kind(condProgrammed), verdict)
+	} else if verdict, known := v.serviceProgrammed(svc); known {
 		c.set(kind(condProgrammed), verdict)
 	}
-	if s := v.outcome.Sync; s.Reason == InSync {
-		c.set(kind(CondInSync), yes(string(s.Reason), s.Detail))
-	} else if s.Reason != "" {
-		c.set(kind(CondInSync), no(string(s.Reason), s.Detail))
+	if verdict, known := v.inSync(); known {
+		c.set(kind(CondInSync), verdict)
 	}
 }
 

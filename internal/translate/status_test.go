@@ -93,6 +93,9 @@ spec:
 		{"quota", "", &Outcome{Addresses: address, Failed: failed("", lbmodel.CodeQuota)}, "False/NoResources", "False/Pending", "False/Pending"},
 		{"denied", "", &Outcome{Addresses: address, Failed: failed("", lbmodel.CodeDenied)}, "False/Denied", "False/Pending", "False/Pending"},
 		{"throttled", "a try again is no news", &Outcome{Addresses: address, Failed: failed("", lbmodel.CodeThrottled)}, "", "", ""},
+		{"the cloud does not answer", "whoever waits must not be told nothing", &Outcome{Addresses: address, Failed: failed("", lbmodel.CodeUnavailable)}, "False/Pending", "", ""},
+		{"not seen", "what translation knows is told all the same", &Outcome{Unseen: lbmodel.Errorf(lbmodel.CodeDenied, "Observe", lbmodel.ID{}, "no")}, "False/Pending", "", ""},
+		{"no answer yet", "no news about the cloud", &Outcome{Underway: true}, "", "", ""},
 		{"refused address", "Restrict's finding", &Outcome{Findings: []lbmodel.Finding{{About: key.source(""), Condition: condAccepted, Reason: "UnsupportedAddress"}}},
 			"False/Invalid", "False/Invalid", "False/Invalid"},
 		{"one address of several refused", "a finding about one of spec.addresses is the Gateway's own", &Outcome{Addresses: address, Findings: []lbmodel.Finding{{About: key.source("addresses[1]"), Condition: condProgrammed, Reason: "AddressNotUsable"}}},
@@ -113,6 +116,84 @@ spec:
 			want(t, c.why+" one", condition(s.Listeners[0].Conditions, condProgrammed), c.one)
 			want(t, c.why+" two", condition(s.Listeners[1].Conditions, condProgrammed), c.two)
 		})
+	}
+}
+
+// TestUnseen: what is told of a cloud that cannot be looked at, beside what a status
+// says already. Why this table: an outage is no reason to call broken what serves, nor
+// to call in sync what nobody can see, and the same outage is written once.
+func TestUnseen(t *testing.T) {
+	const gateway = "kind: Gateway\nmetadata: {name: edge, namespace: apps, generation: 2%s}\nspec: {gatewayClassName: offcluster, listeners: [{name: one, port: 80, protocol: HTTP}]}\n"
+	const deleted = `, deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [gatehouse.dev/cloud-resources]`
+	programmed := func(generation int) string {
+		return fmt.Sprintf("status: {conditions: [{type: Programmed, status: \"True\", reason: Programmed, message: \"\", lastTransitionTime: null, observedGeneration: %d}]}", generation)
+	}
+	tests := []struct{ name, meta, status, want string }{
+		{"new", "", "", "False/Pending: it cannot be programmed now (Unavailable), and is tried again"},
+		{"programmed", "", programmed(2), "True/Programmed"},
+		{"edited since", "", programmed(1), "False/Pending: it cannot be programmed now (Unavailable), and is tried again"},
+		{"deleted", deleted, programmed(2), "False/Pending: it cannot be deleted now (Unavailable), and is tried again"},
+	}
+	for _, c := range tests {
+		t.Run(c.name, func(t *testing.T) {
+			x, key := indexOf(t, fmt.Sprintf(gateway, c.meta)+c.status), Key{KindGateway, "apps", "edge"}
+			for try := range 2 {
+				outcome := Outcome{Unseen: lbmodel.Errorf(lbmodel.CodeUnavailable, "Observe", lbmodel.ID{}, "from port %d", try)}
+				patches := Status(x, map[Key]Result{key: x.Gateway(key)}, map[Key]Outcome{key: outcome}, now())
+				i := slices.IndexFunc(patches, func(p Patch) bool { return p.Key == key })
+				if try > 0 {
+					want(t, "patches of the same outage", fmt.Sprint(i), "-1")
+					return
+				}
+				s := patches[i].Status.(*gwv1.GatewayStatus)
+				have := condition(s.Conditions, condProgrammed)
+				for _, cond := range s.Conditions {
+					if text, _, there := strings.Cut(cond.Message, ": "); cond.Type == condProgrammed && there {
+						have += ": " + text
+					}
+				}
+				want(t, "Programmed", have, c.want)
+				want(t, "InSync", condition(s.Conditions, CondInSync), "Unknown/Unseen")
+				want(t, "Accepted", condition(s.Conditions, condAccepted), "True/Accepted")
+				x, _ = x.With(written(t, x, patches))
+			}
+		})
+	}
+}
+
+// TestClassNotThere: an entry without a controller's name is one that the API server
+// refuses, with all others of the object.
+func TestClassNotThere(t *testing.T) {
+	const text = `
+kind: Gateway
+metadata: {name: edge, namespace: apps, generation: 1}
+spec: {gatewayClassName: offcluster, listeners: [{name: one, port: 80, protocol: HTTP}]}
+---
+kind: HTTPRoute
+metadata: {name: told, namespace: apps, generation: 2}
+spec: {parentRefs: [{name: edge}]}
+status: {parents: [{parentRef: {name: edge}, controllerName: gatehouse.dev/fake, conditions: []}]}
+---
+kind: HTTPRoute
+metadata: {name: new, namespace: apps, generation: 1}
+spec: {parentRefs: [{name: edge}]}
+`
+	x, key := indexOf(t, text), Key{KindGateway, "apps", "edge"}
+	results := map[Key]Result{key: x.Gateway(key)}
+	x, _ = x.With(Change{Delete: []Key{{Kind: KindGatewayClass, Name: "offcluster"}}})
+	told := false
+	for _, p := range Status(x, results, nil, now()) {
+		s, is := p.Status.(*gwv1.HTTPRouteStatus)
+		if !is {
+			continue
+		}
+		told = told || p.Key.Name == "told" && len(s.Parents) == 1
+		for _, parent := range s.Parents {
+			want(t, "controller of "+p.Key.Name, string(parent.ControllerName), "gatehouse.dev/fake")
+		}
+	}
+	if !told {
+		t.Error("the entry that is there is not kept up to date")
 	}
 }
 

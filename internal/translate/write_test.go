@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gwxv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
+
+	"gatehouse.dev/api/v1alpha1"
 )
 
 // written is the change that an API server makes of patches.
@@ -40,6 +42,10 @@ func withStatus(t testing.TB, obj, status any) any {
 	case *gwv1.BackendTLSPolicy:
 		o = o.DeepCopy()
 		o.Status = *status.(*gwv1.PolicyStatus)
+		return o
+	case *v1alpha1.MeshBinding:
+		o = o.DeepCopy()
+		o.Status = *status.(*v1alpha1.MeshBindingStatus)
 		return o
 	case *gwxv1alpha1.XBackend:
 		o = o.DeepCopy()

@@ -44,9 +44,11 @@ func (t *translation) followXBackend(u backendUse) resolution {
 		return refused(reasonInvalidBackend, "XBackend %s: %s", key.path(), problem)
 	}
 	group := t.group(u, key, int32(b.Spec.Port.Number))
-	return t.pool(u, lbmodel.Pool{
-		Source: key.source(""), Protocol: protocol, TLS: tls, Persistence: persist, Group: group.String(),
-	}, func() endpointSet { return t.finder.endpoints(group) })
+	pool := lbmodel.Pool{Source: key.source(""), Protocol: protocol, TLS: tls, Persistence: persist, Group: group.String()}
+	if len(t.members) > 0 && u.joinable() && b.Spec.EndpointSelector != nil {
+		return t.meshPool(u, pool, group)
+	}
+	return t.pool(u, pool, func() endpointSet { return t.finder.endpoints(group) })
 }
 
 func (t *translation) aboutXBackend(key Key, reason, detail string) {
