@@ -8,11 +8,11 @@ import (
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	appconfig "k8s.io/cloud-provider/app/config"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -72,7 +72,13 @@ func (e *Extension) assemble(ctx context.Context, s setting) (engine, *closer, e
 	if config.Recorder, err = recorder(s.completed); err != nil {
 		return nil, opened, err
 	}
-	if config.Providers, err = e.open(ctx, restConfig, config.Cluster, m, opened); err != nil {
+	client, err := kubernetes.NewForConfig(restConfig)
+	if err != nil {
+		return nil, opened, fmt.Errorf("client of %s: %w", s.client, err)
+	}
+	config.Meshes = controller.NewMeshes(controller.MeshConfig{Client: client, Cluster: config.Cluster, Namespace: cmp.Or(config.Namespace, metav1.NamespaceSystem), Issued: m.issued})
+	o := Options{Cluster: config.Cluster, Keyring: config.Meshes.Keyring(controller.Keyring(client)), Log: log()}
+	if config.Providers, err = e.open(ctx, o, m, opened); err != nil {
 		return nil, opened, err
 	}
 	c, err := controller.New(config)
@@ -94,12 +100,7 @@ func (c counted) Run(ctx context.Context) error {
 }
 
 // open opens every provider's account.
-func (e *Extension) open(ctx context.Context, restConfig *rest.Config, cluster string, m *measures, opened *closer) ([]controller.Provider, error) {
-	client, err := kubernetes.NewForConfig(restConfig)
-	if err != nil {
-		return nil, err
-	}
-	o := Options{Cluster: cluster, Keyring: controller.Keyring(client), Log: log()}
+func (e *Extension) open(ctx context.Context, o Options, m *measures, opened *closer) ([]controller.Provider, error) {
 	var out []controller.Provider
 	for _, p := range e.providers {
 		b, err := p.Open(ctx, o)
@@ -112,7 +113,7 @@ func (e *Extension) open(ctx context.Context, restConfig *rest.Config, cluster s
 		out = append(out, controller.Provider{
 			Name: p.Name, AllowLoopback: p.AllowLoopback,
 			Account: providers.Config{
-				Provider: b.Provider, Patience: b.Patience, ObserveEvery: e.settings.drift,
+				Provider: b.Provider, Patience: b.Patience, ObserveEvery: e.settings.drift, Pacer: e.pacer,
 				Watch: func(c providers.Call) { m.call(p.Name, c) },
 			},
 		})

@@ -47,6 +47,9 @@ type manager struct {
 // Command is a controller manager. When ctx ends it drains, gives its lease back,
 // and returns.
 func Command(ctx context.Context, config Config) (*cobra.Command, error) {
+	if err := nameVersion(); err != nil {
+		return nil, err
+	}
 	o, err := options.NewCloudControllerManagerOptions()
 	if err != nil {
 		return nil, err
@@ -130,6 +133,9 @@ func (m *manager) cloud(c *appconfig.CompletedConfig) cloudprovider.Interface {
 	if le := c.ComponentConfig.Generic.LeaderElection; le.LeaderElect {
 		m.lease = &lease{client: coordination.NewForConfigOrDie(rest.CopyConfig(c.Kubeconfig)), space: le.ResourceNamespace, name: le.ResourceName, gate: new(gate)}
 		c.Kubeconfig.Wrap(m.lease.gate.wrap)
+		f := &fence{name: le.ResourceName, lasts: le.LeaseDuration.Duration, now: time.Now}
+		c.Kubeconfig.Wrap(f.wrap)
+		m.pacer = f
 	}
 	of, ok := m.chosen(c)
 	if !ok {

@@ -15,6 +15,8 @@ import (
 	genericcontrollermanager "k8s.io/controller-manager/app"
 	"k8s.io/controller-manager/controller"
 	"k8s.io/klog/v2"
+
+	"gatehouse.dev/providers"
 )
 
 // The controllers' name in --controllers, its alias, and the title of their flags.
@@ -34,8 +36,9 @@ const (
 type Extension struct {
 	providers []Provider
 	flags     flags
-	configure func() error // reads file and flags, once
-	settings  settings     // after configure
+	configure func() error    // reads file and flags, once
+	settings  settings        // after configure
+	pacer     providers.Pacer // of all accounts; none
 
 	mu       sync.Mutex
 	stopping bool

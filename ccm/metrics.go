@@ -22,6 +22,9 @@ type measures struct {
 	changes      *metrics.CounterVec
 	passes       *metrics.CounterVec
 	statusWrites *metrics.CounterVec
+	issuances    *metrics.CounterVec
+	rotations    *metrics.CounterVec
+	meshes       *meshCollector
 	build        *metrics.GaugeVec
 }
 
@@ -43,14 +46,20 @@ func newMeasures(r registrar, paused func() int) (*measures, error) {
 		passes:       metrics.NewCounterVec(counter("reconciles_total", "Passes over a Gateway or a Service, by the code of their first error."), []string{"kind", "code"}),
 		changes:      metrics.NewCounterVec(counter("plan_changes", "Steps of plans that were carried out, by what they do."), []string{"action"}),
 		statusWrites: metrics.NewCounterVec(counter("status_writes_total", "Writes of statuses to the API server, by the kind of object."), []string{"kind"}),
+		issuances:    metrics.NewCounterVec(counter("mesh_issuances_total", "Answers of a mesh's CA to requests for a gateway's certificate. code is OK or lbmodel's code of the error."), []string{"binding", "code"}),
+		rotations:    metrics.NewCounterVec(counter("mesh_rotations_total", "Roots that a mesh does not publish any more and that have left its gateways."), []string{"binding"}),
+		meshes:       newMeshCollector(),
 		build:        metrics.NewGaugeVec(gauge("build_info", "1, with what was built as labels."), []string{"version", "commit", "go_version"}),
 	}
-	for _, each := range []metrics.Registerable{m.requests, m.requestTime, m.retries, m.reconcile, m.passes, m.changes, m.statusWrites, m.build} {
+	for _, each := range []metrics.Registerable{m.requests, m.requestTime, m.retries, m.reconcile, m.passes, m.changes, m.statusWrites, m.issuances, m.rotations, m.build} {
 		if err := r.register(each); err != nil {
 			return nil, err
 		}
 	}
 	if err := r.custom(&pausedCollector{count: paused, desc: pausedDesc()}); err != nil {
+		return nil, err
+	}
+	if err := r.custom(m.meshes); err != nil {
 		return nil, err
 	}
 	v := built()
@@ -120,7 +129,14 @@ func (m *measures) hooks() controller.Metrics {
 		},
 		Endpoints:    func(took time.Duration) { m.stage("Endpoints", took) },
 		StatusWrites: func(kind string) { m.statusWrites.WithLabelValues(kind).Inc() },
+		Meshes:       m.meshes.learn,
+		Rotated:      func(binding string) { m.rotations.WithLabelValues(binding).Inc() },
 	}
+}
+
+// issued counts an answer of a mesh's CA.
+func (m *measures) issued(binding string, code lbmodel.Code) {
+	m.issuances.WithLabelValues(binding, code.String()).Inc()
 }
 
 func (m *measures) stage(stage string, took time.Duration) {

@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/spf13/pflag"
 	"k8s.io/component-base/metrics"
 
+	"gatehouse.dev/internal/controller"
 	"gatehouse.dev/lbmodel"
 	"gatehouse.dev/providers"
 )
@@ -107,6 +109,20 @@ func rows(t *testing.T, out *strings.Builder, structs map[string]*ast.StructType
 // metricTable is one row a metric.
 func metricTable(t *testing.T) string {
 	t.Helper()
+	var out strings.Builder
+	for _, f := range metricFamilies(t) {
+		var labels []string
+		for _, l := range f.GetMetric()[0].GetLabel() {
+			labels = append(labels, "`"+l.GetName()+"`")
+		}
+		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), strings.Join(labels, ", "), strings.TrimPrefix(f.GetHelp(), "[ALPHA] "))
+	}
+	return out.String()
+}
+
+// metricFamilies are all metrics, each with a value.
+func metricFamilies(t *testing.T) []*dto.MetricFamily {
+	t.Helper()
 	registry := metrics.NewKubeRegistry()
 	m, err := newMeasures(registrar{registry.Register, registry.CustomRegister}, func() int { return 0 })
 	if err != nil {
@@ -118,19 +134,14 @@ func metricTable(t *testing.T) string {
 	h := m.hooks()
 	h.Pass("", time.Second, lbmodel.CodeOK)
 	h.StatusWrites("")
+	h.Rotated("")
+	m.issued("", lbmodel.CodeOK)
+	h.Meshes(controller.MeshFigures{Roots: []controller.RootFigure{{}}, Identities: []controller.IdentityFigure{{}}, Sources: []controller.SourceFigure{{}}})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out strings.Builder
-	for _, f := range families {
-		var labels []string
-		for _, l := range f.GetMetric()[0].GetLabel() {
-			labels = append(labels, "`"+l.GetName()+"`")
-		}
-		fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", f.GetName(), strings.ToLower(f.GetType().String()), strings.Join(labels, ", "), strings.TrimPrefix(f.GetHelp(), "[ALPHA] "))
-	}
-	return out.String()
+	return families
 }
 
 const page = `# The manager
@@ -199,6 +210,16 @@ They are there while the process leads.
 | metric | type | labels | |
 |---|---|---|---|
 %s
+Alerts about them are in ` + "`deploy/alerts.yaml`" + `.
+
+## Meshes
+
+Each Gateway that a MeshBinding makes a member has a ServiceAccount ` + "`gatehouse-<hash>`" + ` in the manager's
+own namespace (that of ` + "`--leader-elect-resource-namespace`" + `); policies of the mesh name the gateway by it.
+The manager mints its tokens, ten minutes each, for the mesh's CA, and removes it when the
+Gateway goes or leaves. It asks the CA where the mesh's own installation has it, or at the
+binding's ` + "`spec.identity.address`" + ` (host:port).
+
 ## Health
 
 ` + "`/healthz`" + ` has a check for the controller by its name, beside that of the lease. It fails when

@@ -14,8 +14,10 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"gatehouse.dev/internal/controller/audit"
+	"gatehouse.dev/internal/member"
 	"gatehouse.dev/internal/translate"
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/meshsync"
 	"gatehouse.dev/providers"
 )
 
@@ -47,6 +49,11 @@ type Config struct {
 	ServiceParameters map[string]types.NamespacedName
 	// Audit keeps a record of every call that changes a cloud; nil keeps none.
 	Audit *audit.Log
+	// Meshes issue what meshes know gateways by. Their Keyring is that of the
+	// providers. Nil is that nobody issues: members need a Secret.
+	Meshes *Meshes
+	// Dialects are the meshes that are known, by controllerName; member.Dialects.
+	Dialects map[string]meshsync.Dialect
 	// Metrics are told of what happens; nobody.
 	Metrics Metrics
 }
@@ -78,6 +85,11 @@ type Metrics struct {
 	Endpoints func(took time.Duration)
 	// StatusWrites is told of every status that was written.
 	StatusWrites func(kind string)
+	// Meshes is told how things stand with meshes' certificates, when that may have
+	// changed.
+	Meshes func(MeshFigures)
+	// Rotated is told of every root that left a binding's gateways.
+	Rotated func(binding string)
 }
 
 // pendingPatience is how long a worker waits for a cloud that accepted something.
@@ -99,6 +111,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	c.Namespace = cmp.Or(c.Namespace, "kube-system")
 	c.Workers = cmp.Or(c.Workers, 8)
+	if c.Dialects == nil {
+		c.Dialects = member.Dialects()
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -129,6 +144,12 @@ func (m Metrics) withDefaults() Metrics {
 	if m.StatusWrites == nil {
 		m.StatusWrites = func(string) {}
 	}
+	if m.Meshes == nil {
+		m.Meshes = func(MeshFigures) {}
+	}
+	if m.Rotated == nil {
+		m.Rotated = func(string) {}
+	}
 	return m
 }
 
@@ -153,6 +174,10 @@ func (c Config) options() translate.Options {
 	o := translate.Options{
 		Controllers: map[string]string{}, Infrastructure: true,
 		ServiceDefault: c.ServiceDefault, ServiceParameters: c.ServiceParameters,
+		Dialects: c.Dialects, MeshNamespace: c.Namespace,
+	}
+	if c.Meshes != nil {
+		o.MeshNamespace = c.Meshes.namespace
 	}
 	for _, p := range c.Providers {
 		byName[p.Name] = p

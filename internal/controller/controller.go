@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/internal/controller/approval"
@@ -20,9 +23,11 @@ import (
 	"gatehouse.dev/internal/controller/readiness"
 	"gatehouse.dev/internal/controller/status"
 	"gatehouse.dev/internal/controller/watch"
+	"gatehouse.dev/internal/member"
 	"gatehouse.dev/internal/reconcile"
 	"gatehouse.dev/internal/translate"
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/meshsync"
 	"gatehouse.dev/providers"
 )
 
@@ -48,12 +53,13 @@ type Controller struct {
 	began   atomic.Pointer[time.Time]
 	taking  atomic.Pointer[time.Time] // since when one batch is being taken
 
-	mu       sync.Mutex
-	gates    gates
-	approved map[types.NamespacedName]*v1alpha1.GatewayPlan
-	house    house
-	asked    map[translate.Key]string // values of the annotation that asks for a pass
-	since    map[target]time.Time     // when a target's change was seen
+	mu         sync.Mutex
+	membership membership
+	gates      gates
+	approved   map[types.NamespacedName]*v1alpha1.GatewayPlan
+	house      house
+	asked      map[translate.Key]string // values of the annotation that asks for a pass
+	since      map[target]time.Time     // when a target's change was seen
 }
 
 // item is what a worker works on: a Gateway or a Service, an owner that leaves
@@ -78,7 +84,7 @@ func New(config Config) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	clients, err := kube.New(config.REST)
+	clients, err := kube.New(config.REST, meshKinds(config.Dialects)...)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +96,7 @@ func New(config Config) (*Controller, error) {
 		config: config, options: config.options(), clients: clients, source: source, accounts: config.accounts(),
 		plans: approval.New(clients), events: events.New(config.Recorder), retained: newRetained(clients.Core, config.Namespace, config.Cluster),
 		started: make(chan struct{}), approved: map[types.NamespacedName]*v1alpha1.GatewayPlan{},
-		asked: map[translate.Key]string{}, since: map[target]time.Time{}, house: newHouse(),
+		asked: map[translate.Key]string{}, since: map[target]time.Time{}, house: newHouse(), membership: newMembership(),
 		waiters: waiters{all: map[item][]chan passed{}},
 	}
 	c.writer = c.newWriter()
@@ -99,6 +105,13 @@ func New(config Config) (*Controller, error) {
 	c.work = newQueue("gateways", c.workOn)
 	c.targets = newQueue("endpoints", c.bring)
 	return c, nil
+}
+
+// meshKinds are the kinds that dialects read, without the one that is read anyway.
+func meshKinds(dialects map[string]meshsync.Dialect) []kube.Kind {
+	return kube.Untyped(slices.DeleteFunc(member.Reads(dialects), func(k schema.GroupVersionKind) bool {
+		return k.Group == gwv1.GroupName && k.Kind == translate.KindGateway
+	}))
 }
 
 // targetWorkers bring endpoints at a time.

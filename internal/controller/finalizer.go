@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"gatehouse.dev/internal/translate"
+	"gatehouse.dev/lbmodel"
 )
 
 // inUse keeps GatewayParameters that a class or a gateway names.
@@ -64,7 +66,7 @@ func withoutFinalizer(obj metav1.Object, finalizer string) ([]string, bool) {
 func (c *Controller) refinalize(ctx context.Context, kind string, obj metav1.Object, want finalizing) (bool, error) {
 	r, served := c.clients.Resource(kind)
 	name := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
-	uid, finalizer := obj.GetUID(), finalizerOf(kind)
+	uid, finalizer, asked := obj.GetUID(), finalizerOf(kind), asks(obj)
 	const tries = 5
 	for try := 1; served; try++ {
 		list, differs := want(obj, finalizer)
@@ -92,7 +94,26 @@ func (c *Controller) refinalize(ctx context.Context, kind string, obj metav1.Obj
 		if fresh.GetUID() != uid {
 			return false, nil // another object by the same name
 		}
+		if now := asks(fresh); now != asked {
+			return false, lbmodel.Errorf(lbmodel.CodePending, "finalizer", lbmodel.ID{}, "%s %s asks for %q by now, and not for %q", kind, name, now, asked)
+		}
 		obj = fresh
 	}
 	return false, nil
+}
+
+// asks is whom an object asks for: a finalizer that was right for one answer may be
+// wrong for the next.
+func asks(obj metav1.Object) string {
+	switch o := obj.(type) {
+	case *gwv1.Gateway:
+		return string(o.Spec.GatewayClassName)
+	case *corev1.Service:
+		if o.Spec.LoadBalancerClass != nil {
+			return string(o.Spec.Type) + " of " + *o.Spec.LoadBalancerClass
+		}
+		return string(o.Spec.Type)
+	default:
+		return ""
+	}
 }

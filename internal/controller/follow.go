@@ -2,10 +2,13 @@ package controller
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/internal/controller/watch"
 	"gatehouse.dev/internal/reconcile"
 	"gatehouse.dev/internal/translate"
@@ -25,6 +28,10 @@ func (c *Controller) start(ctx context.Context) error {
 	snapshot := reconcile.SnapshotOf(first.Put)
 	snapshot.Cluster, snapshot.LiveEndpoints = c.config.Cluster, true
 	c.loop = reconcile.New(translate.New(snapshot, c.options), c.accounts)
+	c.loop.Approve = c.wayOut
+	if c.config.Meshes != nil {
+		c.config.Meshes.members.Over(c.loop)
+	}
 	c.note(first)
 	for _, key := range c.loop.Index().Gateways() {
 		c.work.Add(item{Key: key})
@@ -35,6 +42,7 @@ func (c *Controller) start(ctx context.Context) error {
 		}
 	}
 	c.work.Add(houseItem)
+	c.work.Add(meshItem)
 	close(c.started)
 	c.config.Log.Info("the cluster has been read", "gateways", len(c.loop.Gateways()), "objects", len(first.Put))
 	return nil
@@ -72,7 +80,11 @@ func (c *Controller) take(b watch.Batch) {
 	if c.note(b) {
 		c.work.hurry(houseItem)
 	}
+	c.retell(b.Change)
 	followed := c.loop.Follow(b.Change)
+	if meshNews(b.Change) {
+		c.seeMeshes()
+	}
 	for _, t := range followed.Targets {
 		for _, id := range t.IDs {
 			c.aim(t, id, b.Since)
@@ -84,10 +96,37 @@ func (c *Controller) take(b watch.Batch) {
 	for _, who := range followed.Leaving {
 		c.work.hurry(itemOf(who))
 	}
+	for _, key := range c.strays(b.Change) {
+		c.work.Add(item{Key: key})
+	}
+}
+
+// retellAfter is how long a word of ours that somebody else removed stays away: who
+// removes it again and again shall not have us write as often.
+const retellAfter = 15 * time.Second
+
+// retell has those gateways looked at whose statuses somebody else wrote to.
+func (c *Controller) retell(change translate.Change) {
+	change.Put = slices.DeleteFunc(slices.Clone(change.Put), func(obj any) bool {
+		key, known := translate.KeyOf(obj)
+		meta := metaOf(obj)
+		return !known || meta == nil || c.writer.Made(key, meta.GetResourceVersion())
+	})
+	for _, key := range c.loop.Index().Retold(change) {
+		c.work.AddAfter(item{Key: key}, retellAfter)
+	}
+}
+
+// seeMeshes is for a change of what meshes publish.
+func (c *Controller) seeMeshes() {
+	if c.config.Meshes != nil {
+		c.config.Meshes.members.See()
+	}
+	c.meshSoon()
 }
 
 // note keeps what of a batch is not the loop's business, and says whether the house
-// has work with it. Gateways with a plan that somebody has changed are looked at.
+// has work with it. What has a plan that somebody has changed is looked at.
 func (c *Controller) note(b watch.Batch) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,14 +139,25 @@ func (c *Controller) note(b watch.Batch) bool {
 			c.approved[name] = plan
 		}
 		if !b.First && (plan == nil || old == nil || old.Generation != plan.Generation) {
-			c.work.hurry(item{Key: gatewayKey(name)})
+			for _, key := range c.planned(name) {
+				c.work.hurry(item{Key: key})
+			}
 		}
 	}
 	return c.house.note(b.Change)
 }
 
-func gatewayKey(name types.NamespacedName) translate.Key {
-	return translate.Key{Kind: translate.KindGateway, Namespace: name.Namespace, Name: name.Name}
+// planned are those whose plan may have a name: the Gateway of that name and, when
+// it is one of ours, the Service whose plan is called so.
+func (c *Controller) planned(plan types.NamespacedName) []translate.Key {
+	out := []translate.Key{{Kind: translate.KindGateway, Namespace: plan.Namespace, Name: plan.Name}}
+	if name, is := strings.CutSuffix(plan.Name, v1alpha1.ServicePlanSuffix); is {
+		key := translate.Key{Kind: translate.KindService, Namespace: plan.Namespace, Name: name}
+		if _, ours := c.loop.Gateway(key); ours {
+			out = append(out, key)
+		}
+	}
+	return out
 }
 
 func itemOf(who reconcile.Leaver) item {

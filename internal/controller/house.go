@@ -1,9 +1,12 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -113,7 +116,35 @@ func differs(a, b metav1.Object) bool {
 type use struct {
 	kind string
 	obj  metav1.Object
-	by   string // one of those that use it; "" for nobody
+	by   string // those that use it, or a few of them; "" for nobody
+}
+
+// users are who uses each of some objects.
+type users[K comparable] map[K][]string
+
+func (u users[K]) add(of K, who string) { u[of] = append(u[of], who) }
+
+// few names the first few of those that use an object, and counts the rest. The
+// manager's configuration comes first: who looks at objects alone does not find it.
+func (u users[K]) few(of K) string {
+	const shown = 3
+	names := slices.SortedFunc(slices.Values(u[of]), func(a, b string) int {
+		return cmp.Or(-cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+	})
+	names = slices.Compact(names)
+	if more := len(names) - shown; more > 0 {
+		names = append(names[:shown], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+const byConfiguration = "the manager's configuration (services.parameters of provider "
+
+func rank(who string) int {
+	if strings.HasPrefix(who, byConfiguration) {
+		return 1
+	}
+	return 0
 }
 
 // uses are our classes and the parameters that are ours to bind, with whether
@@ -121,17 +152,17 @@ type use struct {
 // let go, by that one.
 func (h *house) uses(o translate.Options) []use {
 	theirs := h.theirs(o)
-	classes, parameters := map[string]string{}, map[types.NamespacedName]string{}
+	classes, parameters := users[string]{}, users[types.NamespacedName]{}
 	for provider, name := range o.ServiceParameters {
-		parameters[name] = "the manager's configuration, for Services of provider " + provider
+		parameters.add(name, byConfiguration+provider+")")
 	}
 	for name, class := range h.classes {
 		if _, ours := o.Controllers[string(class.Spec.ControllerName)]; !ours {
 			continue
 		}
-		classes[name] = ""
+		classes[name] = nil
 		if ref := class.Spec.ParametersRef; ref != nil && ref.Namespace != nil && class.DeletionTimestamp == nil {
-			parameters[types.NamespacedName{Namespace: string(*ref.Namespace), Name: ref.Name}] = "GatewayClass " + name
+			parameters.add(types.NamespacedName{Namespace: string(*ref.Namespace), Name: ref.Name}, "GatewayClass "+name)
 		}
 	}
 	for name, g := range h.gateways {
@@ -140,21 +171,21 @@ func (h *house) uses(o translate.Options) []use {
 			continue
 		}
 		who := "Gateway " + name.String()
-		classes[class] = who
+		classes.add(class, who)
 		if i := g.Spec.Infrastructure; i != nil && i.ParametersRef != nil {
-			parameters[types.NamespacedName{Namespace: name.Namespace, Name: i.ParametersRef.Name}] = who
+			parameters.add(types.NamespacedName{Namespace: name.Namespace, Name: i.ParametersRef.Name}, who)
 		}
 		if ref := h.classes[class].Spec.ParametersRef; ref != nil && ref.Namespace != nil {
-			parameters[types.NamespacedName{Namespace: string(*ref.Namespace), Name: ref.Name}] = who
+			parameters.add(types.NamespacedName{Namespace: string(*ref.Namespace), Name: ref.Name}, who)
 		}
 	}
 	var out []use
-	for name, who := range classes {
-		out = append(out, use{translate.KindGatewayClass, h.classes[name], who})
+	for name := range classes {
+		out = append(out, use{translate.KindGatewayClass, h.classes[name], classes.few(name)})
 	}
 	for name, p := range h.parameters {
-		if parameters[name] != "" || !theirs[name] {
-			out = append(out, use{translate.KindParameters, p, parameters[name]})
+		if len(parameters[name]) > 0 || !theirs[name] {
+			out = append(out, use{translate.KindParameters, p, parameters.few(name)})
 		}
 	}
 	return out
@@ -202,7 +233,7 @@ func (c *Controller) keepHouse(ctx context.Context) error {
 		errs = append(errs, err)
 		if u.obj.GetDeletionTimestamp() != nil {
 			key := translate.Key{Kind: u.kind, Namespace: u.obj.GetNamespace(), Name: u.obj.GetName()}
-			c.events.Tell(c.reference(key, u.obj), events.DeletionBlocked, "it stays while it is in use, by "+u.by+" for one; it goes when nothing names it any more")
+			c.events.Tell(c.reference(key, u.obj), events.DeletionBlocked, "it stays while it is in use, by "+u.by+"; it goes when nothing names it any more")
 		}
 	}
 	return errors.Join(errs...)

@@ -77,6 +77,41 @@ func TestUses(t *testing.T) {
 	}
 }
 
+// TestUsersAreNamed. Why this table: somebody who deletes what is in use reads this in
+// an event, and must find all that it takes; that the manager's own configuration is
+// among it no object says. An event that says something else each time is told anew.
+func TestUsersAreNamed(t *testing.T) {
+	const configuration = "the manager's configuration (services.parameters of provider fake)"
+	options := translate.Options{
+		Controllers:       map[string]string{"gatehouse.dev/fake": "fake"},
+		ServiceParameters: map[string]types.NamespacedName{"fake": {Namespace: "ops", Name: "p"}},
+	}
+	named := func(name string) *gwv1.Gateway { g := gateway("edge", ""); g.Name = name; return g }
+	edge := class("edge", "gatehouse.dev/fake", "p")
+	tests := []struct {
+		name string
+		objs []any
+		want string
+	}{
+		{"the configuration alone", nil, configuration},
+		{"a class too", []any{edge}, configuration + ", GatewayClass edge"},
+		{"a class and its Gateways", []any{edge, named("c"), named("a"), named("b")}, configuration + ", Gateway apps/a, Gateway apps/b, 2 more"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newHouse()
+			h.note(translate.Change{Put: append(tt.objs, params("ops", "p"))})
+			for range 5 { // maps have no order
+				uses := h.uses(options)
+				i := slices.IndexFunc(uses, func(u use) bool { return u.kind == translate.KindParameters })
+				if i < 0 || uses[i].by != tt.want {
+					t.Fatalf("uses are %+v, want parameters used by %q", uses, tt.want)
+				}
+			}
+		})
+	}
+}
+
 // TestHouseHasWork tells the house of changes. Why this table: its work is done for
 // all classes at once, so what a status write brings must not start it again.
 func TestHouseHasWork(t *testing.T) {

@@ -21,6 +21,7 @@ func (c *Controller) inform(g reconcile.Gateway, obj metav1.Object, planned, don
 	if svc, is := obj.(*corev1.Service); is && c.managed(svc) {
 		return
 	}
+	c.informMember(g, obj, p.patches)
 	about, doing := c.reference(g.Key, obj), events.Applying
 	if g.Result.Deleting {
 		doing = events.Deleting
@@ -31,6 +32,8 @@ func (c *Controller) inform(g reconcile.Gateway, obj metav1.Object, planned, don
 	switch {
 	case g.Paused:
 		c.events.Tell(about, events.PausedByUser, "nothing is changed and nothing is deleted while the annotation "+reconcile.PausedAnnotation+" is there")
+	case obj.GetDeletionTimestamp() != nil && g.Result.Skip != "" && g.Key.Kind == translate.KindGateway:
+		c.events.Tell(about, events.DeletionBlocked, g.Result.Skip)
 	case g.Result.Deleting && g.Result.Parameters.Deletion == v1alpha1.DeletionProtect:
 		c.events.Tell(about, events.DeletionBlocked, "it is not deleted: its GatewayParameters say deletion: Protect")
 	default:
@@ -53,11 +56,11 @@ func (c *Controller) foretell(g reconcile.Gateway, obj metav1.Object, planned re
 // told tells what was done, and what waits for a person.
 func (c *Controller) told(about *corev1.ObjectReference, g reconcile.Gateway, planned, done reconcile.Pass, shown *v1alpha1.GatewayPlan) {
 	drift, waits, reported := tally(planned)
-	if waits > 0 && g.Key.Kind == translate.KindGateway {
+	if waits > 0 {
 		if stale(shown, planned) {
-			c.events.Tell(about, events.PlanStale, "the plan that waited in GatewayPlan "+g.Key.Name+" no longer fits; another one takes its place")
+			c.events.Tell(about, events.PlanStale, "the plan that waited in GatewayPlan "+v1alpha1.PlanName(g.Key.Kind, g.Key.Name)+" no longer fits; another one takes its place")
 		}
-		c.events.Tell(about, events.PlanReady, count(waits, "change waits", "changes wait")+" for approval in GatewayPlan "+g.Key.Name)
+		c.events.Tell(about, events.PlanReady, count(waits, "change waits", "changes wait")+" for approval: "+c.wayOut(g.Key))
 	}
 	if reported > 0 {
 		c.events.Tell(about, events.DriftDetected, count(reported, "resource was", "resources were")+" changed by others in the cloud; parameters say drift: Report, so nothing is set right")

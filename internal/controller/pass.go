@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -35,6 +36,8 @@ func (c *Controller) workOn(ctx context.Context, it item) {
 	switch {
 	case it == houseItem:
 		p.errs = append(p.errs, c.keepHouse(ctx))
+	case it == meshItem:
+		p.errs = append(p.errs, c.keepMeshes(ctx))
 	case it.Provider != "":
 		p = c.depart(ctx, it)
 	default:
@@ -77,10 +80,13 @@ type passed struct {
 	waits   []lbmodel.Wait
 	patches []translate.Patch
 	shown   *v1alpha1.GatewayPlan // the plan that people saw before
+	wayOut  string                // how people approve what waits
 }
 
+// fail takes note of an error. That nothing new can be made in a namespace that is
+// going is none: its objects go by themselves.
 func (p *passed) fail(err error) bool {
-	if err != nil {
+	if err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		p.errs = append(p.errs, err)
 	}
 	return err != nil
@@ -88,8 +94,8 @@ func (p *passed) fail(err error) bool {
 
 // pass works on one Gateway or Service.
 func (c *Controller) pass(ctx context.Context, key translate.Key) passed {
+	p := passed{obj: c.loop.Index().Object(key)} // before what it comes to: its version then tells that it is old
 	g, ours := c.loop.Gateway(key)
-	p := passed{obj: c.loop.Index().Object(key)}
 	obj := metaOf(p.obj)
 	switch {
 	case !ours || obj == nil:
@@ -98,16 +104,27 @@ func (c *Controller) pass(ctx context.Context, key translate.Key) passed {
 	case g.Planned() && !c.hold(ctx, g, obj, &p):
 		return p
 	}
+	p.fail(c.join(ctx, g))
+	end := c.meanwhile(ctx, key, slowPass)
+	defer end()
 	planned, err := c.loop.PlanOnly(ctx, []translate.Key{key}, nil, c.policies(g, obj)...)
 	if p.fail(err) {
+		end()
+		c.unseen(ctx, g, obj, err, &p)
 		return p
 	}
-	p.shown = c.plan(g.Key)
+	p.shown, p.wayOut = c.plan(g.Key), c.wayOut(g.Key)
 	p.fail(c.show(ctx, g, planned, reconcile.Pass{}))
 	c.foretell(g, obj, planned)
 	done := c.apply(ctx, g, planned)
+	end()
 	p.take(done)
+	c.unwanted(g, done)
+	if complete(done) {
+		c.memory.Done(obj.GetUID())
+	}
 	p.fail(c.show(ctx, g, planned, done))
+	c.joined(g, planned, done)
 	p.patches = c.loop.StatusesOf([]translate.Key{key}, planned, done, time.Now())
 	if ctx.Err() != nil {
 		return p // somebody else may be leading by now
@@ -117,7 +134,7 @@ func (c *Controller) pass(ctx context.Context, key translate.Key) passed {
 	}
 	c.inform(g, obj, planned, done, &p)
 	if g.Result.Deleting {
-		p.fail(c.conclude(ctx, g, obj, done))
+		c.finish(ctx, g, obj, done, &p)
 	} else if g.Planned() {
 		p.fail(c.represent(ctx, g, p.obj))
 	}
@@ -173,43 +190,48 @@ func (c *Controller) look(g reconcile.Gateway, obj metav1.Object) {
 
 // policies are what of a plan may run: what needs a person's word is kept back
 // until it is given. Removing the object of a gateway that is run by itself is that
-// word, and so is every edit of a Service: it has no plan that could be approved.
+// word.
 func (c *Controller) policies(g reconcile.Gateway, obj metav1.Object) []lbmodel.Policy {
 	mode := g.Result.Parameters.Apply
-	if mode == v1alpha1.ApplyAuto && (g.Result.Deleting || g.Key.Kind == translate.KindService) {
+	if mode == v1alpha1.ApplyAuto && g.Result.Deleting {
 		return nil
 	}
-	approved := ""
-	if gateway, is := obj.(*gwv1.Gateway); is {
-		approved = approval.Approved(gateway, c.plan(g.Key))
-	}
-	return []lbmodel.Policy{c.memory.Policy(obj.GetUID(), mode, approved)}
+	return []lbmodel.Policy{c.memory.Policy(obj.GetUID(), mode, approval.Of(obj, c.plan(g.Key)))}
 }
 
 func (c *Controller) plan(key translate.Key) *v1alpha1.GatewayPlan {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.approved[types.NamespacedName{Namespace: key.Namespace, Name: key.Name}]
+	return c.approved[types.NamespacedName{Namespace: key.Namespace, Name: v1alpha1.PlanName(key.Kind, key.Name)}]
 }
 
-// show makes the Gateway's plan object show what waits. done is empty before
-// anything was applied.
+// wayOut is how people let go on what of a Gateway or Service waits for them.
+func (c *Controller) wayOut(key translate.Key) string {
+	obj := metaOf(c.loop.Index().Object(key))
+	if obj == nil {
+		return ""
+	}
+	return approval.WayOut(obj, c.plan(key))
+}
+
+// show makes the plan object of a Gateway or Service show what waits. done is empty
+// before anything was applied.
 func (c *Controller) show(ctx context.Context, g reconcile.Gateway, planned, done reconcile.Pass) error {
-	gateway, is := c.loop.Index().Object(g.Key).(*gwv1.Gateway)
-	if !is || !g.Planned() || g.Result.Deleting && g.Result.Parameters.Apply == v1alpha1.ApplyAuto {
+	obj := metaOf(c.loop.Index().Object(g.Key))
+	if obj == nil || !g.Planned() || g.Result.Deleting && g.Result.Parameters.Apply == v1alpha1.ApplyAuto {
 		return nil
 	}
-	show := approval.Pass{Gateway: gateway, Existing: c.plan(g.Key), Mode: g.Result.Parameters.Apply, Applying: len(done.Groups) == 0}
+	show := approval.Pass{
+		Object: obj, Existing: c.plan(g.Key), Mode: g.Result.Parameters.Apply,
+		Running: c.memory.Running(obj.GetUID()), Applying: len(done.Groups) == 0,
+	}
 	for _, group := range planned.Groups {
 		show.Held = group.Plan.Held
 	}
 	for _, group := range done.Groups {
 		show.Err = group.Outcome.Err()
 	}
-	if err := c.plans.Sync(ctx, show); err != nil {
-		return fmt.Errorf("GatewayPlan of %s: %w", g.Key, err)
-	}
-	return nil
+	return c.plans.Sync(ctx, show)
 }
 
 // represent keeps the Service that stands for a Gateway in its cluster.
@@ -245,6 +267,15 @@ func (p *passed) take(done reconcile.Pass) {
 		}
 		p.waits = append(p.waits, group.Outcome.Held.Later...)
 	}
+}
+
+// complete says whether every step of a pass was done.
+func complete(done reconcile.Pass) bool {
+	steps := 0
+	for _, group := range done.Groups {
+		steps += len(group.Plan.Steps)
+	}
+	return done.Settled() && changes(done) == steps
 }
 
 func metaOf(obj any) metav1.Object {

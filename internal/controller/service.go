@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
@@ -79,10 +80,8 @@ func ensured(key translate.Key, svc *corev1.Service, p passed) (*corev1.LoadBala
 	if err := errors.Join(p.errs...); err != nil {
 		return nil, fmt.Errorf("load balancer of Service %s/%s: %w", key.Namespace, key.Name, err)
 	}
-	for _, w := range p.waits {
-		if w.Unmet() {
-			return nil, lbmodel.Errorf(lbmodel.CodePending, "ensure", w.ID, "load balancer of Service %s/%s: %s", key.Namespace, key.Name, w)
-		}
+	if err := p.waiting(key, "ensure"); err != nil {
+		return nil, err
 	}
 	for _, patch := range p.patches {
 		if status, ok := patch.Status.(*corev1.ServiceStatus); ok && patch.Key == key {
@@ -92,8 +91,24 @@ func ensured(key translate.Key, svc *corev1.Service, p passed) (*corev1.LoadBala
 	return &svc.Status.LoadBalancer, nil
 }
 
+// waiting is the first thing that holds up a Service's load balancer, and what a
+// person can do about it; nil for none.
+func (p passed) waiting(key translate.Key, op string) error {
+	for _, w := range p.waits {
+		if !w.Unmet() {
+			continue
+		}
+		text := w.String()
+		if w.Reason == lbmodel.WaitApproval && p.wayOut != "" {
+			text = strings.TrimSuffix(text, ".") + "; " + p.wayOut
+		}
+		return lbmodel.Errorf(lbmodel.CodePending, op, w.ID, "load balancer of Service %s/%s: %s", key.Namespace, key.Name, text)
+	}
+	return nil
+}
+
 // ForgetService removes a Service's load balancer and returns when it is verified to
-// be gone.
+// be gone. The error may be that the removal waits, for approval for one.
 func (c *Controller) ForgetService(ctx context.Context, svc *corev1.Service) error {
 	if err := c.awaitStart(ctx); err != nil {
 		return err
@@ -113,6 +128,9 @@ func (c *Controller) ForgetService(ctx context.Context, svc *corev1.Service) err
 			p, err := c.attend(ctx, item{Key: key})
 			if err = errors.Join(append(p.errs, err)...); err != nil {
 				return fmt.Errorf("load balancer of Service %s/%s: %w", svc.Namespace, svc.Name, err)
+			}
+			if err := p.waiting(key, "delete"); err != nil {
+				return err
 			}
 		}
 		return c.gone(ctx, owner)

@@ -15,19 +15,12 @@ import (
 	"gatehouse.dev/test/cluster"
 )
 
-const gated = `
+// gatedPods are a Service and its pods, which are ready when load balancers send to them.
+const gatedPods = `
 apiVersion: v1
 kind: Service
 metadata: {name: gated, namespace: shop}
 spec: {selector: {app: gated}, ports: [{name: http, port: 80, targetPort: http}]}
----
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {name: gated, namespace: shop}
-spec:
-  parentRefs: [{name: front}]
-  hostnames: [gated.shop.test]
-  rules: [{backendRefs: [{name: gated, port: 80}]}]
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -41,6 +34,16 @@ spec:
       containers:
       - {name: echo, image: gatehouse.test/echo, ports: [{name: http, containerPort: 8080}]}
 `
+
+const gated = `
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: gated, namespace: shop}
+spec:
+  parentRefs: [{name: front}]
+  hostnames: [gated.shop.test]
+  rules: [{backendRefs: [{name: gated, port: 80}]}]
+---` + gatedPods
 
 const frontAsked = `
 apiVersion: gateway.networking.k8s.io/v1

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	"gatehouse.dev/fake/cloud"
 	fakelocal "gatehouse.dev/fake/local"
 	"gatehouse.dev/internal/controller"
+	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/meshsync"
 	"gatehouse.dev/providers"
 	"gatehouse.dev/test/cluster"
 )
@@ -27,14 +30,20 @@ type manager struct {
 	local   *fakelocal.Local
 	log     *slog.Logger
 	denied  atomic.Pointer[string] // the name of a gateway for which every change is refused
-	writes  atomic.Int64           // of statuses
+	refused atomic.Pointer[refusal]
+	writes  atomic.Int64 // of statuses
 
 	services types.NamespacedName // the GatewayParameters of Services; zero is none
 
 	unclassed string // the provider of Services without a class
-	running   *controller.Controller
-	cancel    context.CancelFunc
-	ended     chan error
+
+	meshes   *controller.MeshConfig // nil: nobody issues for a mesh
+	dialects map[string]meshsync.Dialect
+	keyring  atomic.Pointer[providers.Keyring]
+
+	running *controller.Controller
+	cancel  context.CancelFunc
+	ended   chan error
 }
 
 // newManager opens the cloud, and serves what it holds until the test ends.
@@ -42,7 +51,7 @@ func newManager(t *testing.T, c *cluster.Cluster) *manager {
 	t.Helper()
 	m := &manager{cluster: c, cancel: func() {}, log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	var err error
-	m.local, err = fakelocal.Open(fakelocal.Config{Keyring: controller.Keyring(c.Client()), Log: m.log, Intercept: m})
+	m.local, err = fakelocal.Open(fakelocal.Config{Keyring: m.key, Log: m.log, Intercept: m})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,12 +69,22 @@ func newManager(t *testing.T, c *cluster.Cluster) *manager {
 	return m
 }
 
+// key asks the keyring of the controller that runs now.
+func (m *manager) key(ctx context.Context, id lbmodel.Identity) (tls.Certificate, error) {
+	return (*m.keyring.Load())(ctx, id)
+}
+
+// refusal is of one kind of call, for one gateway.
+type refusal struct{ call, owner string }
+
 // everybody is who is denied when nobody may change anything.
 const everybody = "*"
 
 // Before implements cloud.Interceptor.
 func (m *manager) Before(call cloud.Call) cloud.Fault {
-	if name := m.denied.Load(); name != nil && call.Write && (*name == everybody || call.Owner.Name == *name) {
+	name, one := m.denied.Load(), m.refused.Load()
+	denied := name != nil && call.Write && (*name == everybody || call.Owner.Name == *name)
+	if denied || one != nil && *one == (refusal{call.Name, call.Owner.Name}) {
 		return cloud.Fault{Kind: cloud.Refuse, Error: &cloud.CallError{Code: cloud.AccessDenied, Message: "the role may not do that"}}
 	}
 	return cloud.Fault{}
@@ -81,7 +100,14 @@ func (m *manager) start(t *testing.T) {
 	if m.services != (types.NamespacedName{}) {
 		services["fake"] = m.services
 	}
+	keyring, meshes := controller.Keyring(m.cluster.Client()), (*controller.Meshes)(nil)
+	if m.meshes != nil {
+		meshes = controller.NewMeshes(*m.meshes)
+		keyring = meshes.Keyring(keyring)
+	}
+	m.keyring.Store(&keyring)
 	con, err := controller.New(controller.Config{
+		Meshes: meshes, Dialects: m.dialects,
 		ServiceParameters: services,
 		REST:              m.cluster.REST(), Cluster: "e2e", Recorder: record.NewFakeRecorder(1 << 16), Log: m.log,
 		ServiceDefault: m.unclassed,

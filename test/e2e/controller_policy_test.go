@@ -11,14 +11,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/test/cluster"
 )
-
-var planKind = schema.GroupVersionResource{Group: "gatehouse.dev", Version: "v1alpha1", Resource: "gatewayplans"}
 
 // governed is a gateway with a class and parameters of its own name.
 func governed(name, rule string) string {
@@ -95,53 +91,6 @@ func retainedStays(t *testing.T, c *cluster.Cluster, m *manager) {
 	m.quiet(t)
 	if m.nothingOf("kept") == nil {
 		t.Error("what was to be retained is gone")
-	}
-}
-
-// structureWaits: nothing is made or removed before somebody approves, and then it
-// is.
-func structureWaits(t *testing.T, c *cluster.Cluster, m *manager) {
-	c.Apply(t, governed("asking", "apply: Approve"))
-	hash := shown(t, c, "")
-	inSync(t, c, "asking", "ApprovalRequired")
-	if m.nothingOf("asking") != nil {
-		t.Error("something was made that nobody has approved")
-	}
-	approve(t, c, hash)
-	programmed(t, c, "asking")
-	deleteGateway(t, c, "asking")
-	again := shown(t, c, hash)
-	if m.nothingOf("asking") == nil {
-		t.Error("a deletion was carried out that nobody has approved")
-	}
-	approve(t, c, again)
-	eventually(t, func(ctx context.Context) error {
-		return errors.Join(absent(ctx, c, gateways, "asking"), m.nothingOf("asking"))
-	})
-}
-
-// shown waits for a plan other than the last, and gives its hash.
-func shown(t *testing.T, c *cluster.Cluster, last string) string {
-	t.Helper()
-	var plan v1alpha1.GatewayPlan
-	eventually(t, func(ctx context.Context) error {
-		plan = v1alpha1.GatewayPlan{}
-		if err := read(ctx, c, planKind, namespace, "asking", &plan); err != nil {
-			return err
-		}
-		if plan.Status.Plan == nil || plan.Status.Plan.Hash == last {
-			return errors.New("the plan shows nothing new")
-		}
-		return nil
-	})
-	return plan.Status.Plan.Hash
-}
-
-func approve(t *testing.T, c *cluster.Cluster, hash string) {
-	t.Helper()
-	patch := fmt.Appendf(nil, `{"spec":{"approve":%q}}`, hash)
-	if _, err := c.Dynamic().Resource(planKind).Namespace(namespace).Patch(t.Context(), "asking", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
 	}
 }
 

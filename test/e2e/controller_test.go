@@ -97,9 +97,11 @@ func TestController(t *testing.T) {
 	t.Run("what is protected stays", func(t *testing.T) { protectedStays(t, c, m) })
 	t.Run("what is retained stays", func(t *testing.T) { retainedStays(t, c, m) })
 	t.Run("structure waits for approval", func(t *testing.T) { structureWaits(t, c, m) })
+	t.Run("the rest of an approved plan goes on after a restart", func(t *testing.T) { restGoesOn(t, c, m) })
 	t.Run("what was removed by force is collected", func(t *testing.T) { forceIsCollected(t, c, m) })
 	t.Run("nothing is left in any order", func(t *testing.T) { nothingIsLeft(t, c, m) })
 	t.Run("a Service without a class is served when asked for", func(t *testing.T) { serviceIsServed(t, c, m) })
+	t.Run("a Service without a class waits for approval", func(t *testing.T) { managedWaits(t, c, m) })
 	m.stop(t)
 }
 

@@ -98,6 +98,7 @@ func isTrue(p corev1.Pod, kind corev1.PodConditionType) bool {
 // answer is what the tests read of the echo's.
 type answer struct {
 	Pod, Namespace, Node, Remote, Protocol, Data string
+	Headers                                      http.Header
 }
 
 // get asks an echo over HTTP, or HTTPS without a look at the certificate, on a

@@ -151,25 +151,4 @@ spec:
   loadBalancerClass: gatehouse.dev/fake
   selector: {app: web}
   ports: [{name: http, port: 80, targetPort: http}]
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: gated, namespace: shop}
-spec:
-  selector: {matchLabels: {app: gated}}
-  template:
-    metadata: {labels: {app: gated}}
-    spec:
-      readinessGates: [{conditionType: service.gatehouse.dev/gated}]
-      containers:
-      - name: echo
-        image: gatehouse.test/echo
-        ports: [{name: http, containerPort: 8080}]
----
-apiVersion: v1
-kind: Service
-metadata: {name: gated, namespace: shop}
-spec:
-  selector: {app: gated}
-  ports: [{name: http, port: 80, targetPort: http}]
-`
+---` + gatedPods

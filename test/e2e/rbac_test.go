@@ -49,6 +49,7 @@ var conditional = map[string]string{
 	"get gateway.networking.k8s.io/udproutes":          rewritten,
 	"get gateway.networking.k8s.io/backendtlspolicies": rewritten,
 	"get gateway.networking.x-k8s.io/xbackends":        rewritten,
+	"get gatehouse.dev/meshbindings":                   rewritten,
 }
 
 const rewritten = "read again when another controller has written its status between our look and ours"
@@ -59,13 +60,14 @@ func right(verb, group, resource string) string { return verb + " " + group + "/
 // TestRBAC runs the manager with the ServiceAccount and the roles of deploy/, makes
 // it do everything, and compares what it asked the API server for with what it may.
 func TestRBAC(t *testing.T) {
-	c := cluster.Start(t, cluster.Config{Nodes: 1, APIServer: map[string]string{"runtime-config": "certificates.k8s.io/v1beta1=true", "feature-gates": "ClusterTrustBundle=true"}})
+	c := cluster.Start(t, cluster.Config{Nodes: 1, Packages: map[string]string{sidecarImage: "gatehouse.dev/test/cluster/sidecar"}, APIServer: map[string]string{"runtime-config": "certificates.k8s.io/v1beta1=true", "feature-gates": "ClusterTrustBundle=true"}})
 	c.InstallCRDs(t, cluster.Experimental)
 	roles := deployed(t, "namespace.yaml", "rbac.yaml", "user-roles.yaml")
 	if err := c.ApplyObjects(t.Context(), roles...); err != nil {
 		t.Fatal(err)
 	}
 	c.Apply(t, shop)
+	meshThere(t, c)
 	o := newOutside(t)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	who, err := c.AsServiceAccount(t.Context(), system, account)
@@ -193,7 +195,7 @@ func everything(t *testing.T, c *cluster.Cluster, o *programs.Cloud, start func(
 	t.Helper()
 	r := start(10268)
 	certificate(t, c, "front")
-	for _, text := range []string{shared, edge, careful, retained, all} {
+	for _, text := range []string{shared, edge, careful, retained, all, frontAPI} {
 		c.Apply(t, text)
 	}
 	programmed(t, c, "front")
@@ -207,6 +209,7 @@ func everything(t *testing.T, c *cluster.Cluster, o *programs.Cloud, start func(
 			return err
 		})
 	}
+	joins(t, c)
 	eventually(t, func(context.Context) error { return statuses(t.Context(), c) })
 	eventually(t, func(ctx context.Context) error { return readyGate(ctx, c) })
 	approvedAndAuto(t, c)

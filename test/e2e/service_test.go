@@ -69,6 +69,8 @@ func TestServices(t *testing.T) {
 		{"affinity", "a client stays on its pod, over other ports of it", servedTogether},
 		{"somebody else's", "C51: no call, no finalizer, no status, in life and death", servedByOthers},
 		{"type changes", "a ClusterIP has nothing of ours", servedNoMore},
+		{"approval", "nothing is made or removed before somebody approves", servedWhenApproved},
+		{"closing a port", "it interrupts somebody, so a person must agree under Auto too", closedWhenApproved},
 		{"denied", "C52: the Service says which call is refused, and others are served", servedWhileDenied},
 	} {
 		t.Run(part.name, func(t *testing.T) {

@@ -10,8 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/internal/controller/kube"
@@ -19,7 +17,7 @@ import (
 )
 
 // Plans keeps the GatewayPlans. It is safe for use by several goroutines, one at a
-// time for one Gateway.
+// time for one object.
 type Plans struct {
 	resource func() (kube.Resource, bool)
 	now      func() time.Time
@@ -30,15 +28,17 @@ func New(clients *kube.Clients) *Plans {
 	return &Plans{resource: func() (kube.Resource, bool) { return clients.Resource(kube.KindPlan) }, now: time.Now}
 }
 
-// Pass is what a pass has come to for one gateway.
+// Pass is what a pass has come to for one Gateway or Service.
 type Pass struct {
-	Gateway *gwv1.Gateway
-	// Existing is the Gateway's plan as a cache has it, or nil. It is not changed.
+	Object metav1.Object // a *gwv1.Gateway or a *corev1.Service
+	// Existing is the object's plan as a cache has it, or nil. It is not changed.
 	Existing *v1alpha1.GatewayPlan
 	Mode     v1alpha1.ApplyMode
 	// Held is what policies kept back (providers.Plan.Held); what waits for other
 	// reasons than approval may be in it.
 	Held lbmodel.Plan
+	// Running is the approved plan that is carried out (Memory.Running), or nil.
+	Running *v1alpha1.ApprovedPlan
 	// Applying is set between planning and applying: a plan that was approved and is
 	// shown is said to run. Of any other plan nothing is said then.
 	Applying bool
@@ -47,57 +47,64 @@ type Pass struct {
 	Err error
 }
 
-// Approved is the hash that counts for a gateway: that of a plan which is not this
-// very Gateway's, but one's of the same name that is gone, is nobody's approval.
-func Approved(gateway *gwv1.Gateway, plan *v1alpha1.GatewayPlan) string {
-	if plan == nil || !mine(gateway, plan) {
-		return ""
-	}
-	return plan.Spec.Approve
-}
-
-// mine says whether a plan is this very Gateway's. One that we did not make is
-// replaced: only its creation may write what it hangs on, since the right to update
-// it is the right to approve.
-func mine(gateway *gwv1.Gateway, plan *v1alpha1.GatewayPlan) bool {
-	return metav1.IsControlledBy(plan, gateway)
-}
-
 // conflicts is how often a status is written anew over somebody else's write.
 const conflicts = 5
 
 // errAgain says that the object is not what was thought.
 var errAgain = errors.New("read it again")
 
-// Sync makes the Gateway's plan show what waits for approval: it creates the object
-// when something does, writes its status when that differs, and deletes the object
-// where nothing needs it any more. An object that is as it should be costs no call.
+// Sync makes the object's plan show what waits for approval: it creates the plan
+// when something does, writes its status when that differs, and deletes the plan
+// where nothing needs it any more. One that is as it should be costs no call.
+// [ErrNameTaken] says that a Service's cannot be shown.
 func (p *Plans) Sync(ctx context.Context, pass Pass) error {
 	waiting := waitingFor(pass.Mode, pass.Held)
-	nothing := pass.Existing == nil && len(waiting.Steps) == 0
+	nothing := len(waiting.Steps) == 0 && (pass.Existing == nil || taken(pass.Object, pass.Existing))
 	if nothing || pass.Applying && !pass.begins(waiting) {
 		return nil
 	}
 	resource, served := p.resource()
 	if !served {
-		return fmt.Errorf("GatewayPlan of Gateway %s/%s: the cluster does not serve gatewayplans.gatehouse.dev; install its CustomResourceDefinition, "+
-			"or set apply: Auto in the Gateway's parameters", pass.Gateway.Namespace, pass.Gateway.Name)
+		return fmt.Errorf("GatewayPlan of %s: the cluster does not serve gatewayplans.gatehouse.dev, so nobody can approve: install its CustomResourceDefinition%s",
+			titleOf(pass.Object), autoToo(pass.Mode))
 	}
 	w := writer{resource: resource, pass: pass, waiting: waiting, now: metav1.NewTime(p.now()).Rfc3339Copy()}
 	if err := w.bring(ctx); err != nil {
-		return fmt.Errorf("GatewayPlan of Gateway %s/%s: %w", pass.Gateway.Namespace, pass.Gateway.Name, err)
+		return fmt.Errorf("GatewayPlan of %s: %w", titleOf(pass.Object), err)
 	}
 	return nil
 }
 
-// begins says whether the plan that is shown was approved, and nothing waits any
-// more.
+// autoToo is the other way out, where there is one.
+func autoToo(mode v1alpha1.ApplyMode) string {
+	if mode == v1alpha1.ApplyApprove || mode == v1alpha1.ApplyPlanOnly {
+		return ", or set apply: Auto in the parameters"
+	}
+	return ""
+}
+
+// Remove deletes an object's plan, as a cache has it, when the object is not ours to
+// run any more. What is somebody else's stays.
+func (p *Plans) Remove(ctx context.Context, obj metav1.Object, plan *v1alpha1.GatewayPlan) error {
+	resource, served := p.resource()
+	if !served || plan == nil || plan.DeletionTimestamp != nil || !mine(obj, plan) {
+		return nil
+	}
+	if err := resource.Delete(ctx, NameOf(obj), plan.UID); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("GatewayPlan of %s: %w", titleOf(obj), err)
+	}
+	return nil
+}
+
+// begins says whether something that was approved starts to run which the plan does
+// not tell of: it was only shown, or it keeps another one.
 func (p Pass) begins(waiting lbmodel.Plan) bool {
-	if p.Existing == nil || len(waiting.Steps) > 0 {
+	if p.Existing == nil || len(waiting.Steps) > 0 || !mine(p.Object, p.Existing) {
 		return false
 	}
 	shown := p.Existing.Status.Plan
-	return shown != nil && shown.Hash == Approved(p.Gateway, p.Existing)
+	return shown != nil && shown.Hash == p.Existing.Spec.Approve ||
+		p.Running != nil && !equality.Semantic.DeepEqual(p.Running, p.Existing.Status.Running)
 }
 
 // waitingFor are the steps that wait for approval or, under PlanOnly, are only told.
@@ -121,10 +128,6 @@ type writer struct {
 	now      metav1.Time
 }
 
-func (w writer) name() types.NamespacedName {
-	return types.NamespacedName{Namespace: w.pass.Gateway.Namespace, Name: w.pass.Gateway.Name}
-}
-
 // bring writes until the object is what it was thought to be.
 func (w writer) bring(ctx context.Context) error {
 	plan := w.pass.Existing
@@ -140,7 +143,7 @@ func (w writer) bring(ctx context.Context) error {
 }
 
 func (w writer) read(ctx context.Context) (*v1alpha1.GatewayPlan, error) {
-	obj, err := w.resource.Get(ctx, w.name())
+	obj, err := w.resource.Get(ctx, NameOf(w.pass.Object))
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -163,13 +166,15 @@ func (w writer) write(ctx context.Context, plan *v1alpha1.GatewayPlan) error {
 		plan = created
 	case plan.DeletionTimestamp != nil:
 		return nil // when it is gone the next pass makes it anew
-	case !mine(w.pass.Gateway, plan):
-		if err := w.resource.Delete(ctx, w.name(), plan.UID); err != nil && !apierrors.IsNotFound(err) {
+	case taken(w.pass.Object, plan):
+		return w.refuse(plan)
+	case !mine(w.pass.Object, plan):
+		if err := w.resource.Delete(ctx, NameOf(w.pass.Object), plan.UID); err != nil && !apierrors.IsNotFound(err) {
 			return again(err)
 		}
 		return w.write(ctx, nil)
 	case w.over():
-		err := w.resource.Delete(ctx, w.name(), plan.UID)
+		err := w.resource.Delete(ctx, NameOf(w.pass.Object), plan.UID)
 		return again(ignoreNotFound(err))
 	}
 	next := plan.DeepCopy()
@@ -179,6 +184,14 @@ func (w writer) write(ctx context.Context, plan *v1alpha1.GatewayPlan) error {
 	}
 	_, err := w.resource.Update(ctx, next, "status")
 	return again(err)
+}
+
+// refuse leaves a plan of somebody else alone.
+func (w writer) refuse(plan *v1alpha1.GatewayPlan) error {
+	if len(w.waiting.Steps) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: it is that of Gateway %s/%s; rename one of the two", ErrNameTaken, plan.Namespace, plan.Name)
 }
 
 // over says whether nobody needs the object any more.
@@ -202,19 +215,15 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// create makes the object. It goes with its Gateway, and does not hold that up.
+// create makes the plan. It goes with its object, and does not hold that up.
 func (w writer) create(ctx context.Context) (*v1alpha1.GatewayPlan, error) {
-	g := w.pass.Gateway
-	yes, no := true, false
+	name := NameOf(w.pass.Object)
 	obj, err := w.resource.Create(ctx, &v1alpha1.GatewayPlan{ObjectMeta: metav1.ObjectMeta{
-		Namespace: g.Namespace, Name: g.Name,
-		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion: gwv1.GroupVersion.String(), Kind: "Gateway", Name: g.Name, UID: g.UID, Controller: &yes, BlockOwnerDeletion: &no,
-		}},
+		Namespace: name.Namespace, Name: name.Name, OwnerReferences: []metav1.OwnerReference{ownerOf(w.pass.Object)},
 	}})
 	switch {
 	case apierrors.HasStatusCause(err, "NamespaceTerminating"):
-		return nil, fmt.Errorf("its namespace is being deleted, so nobody can approve there; set apply: Auto in the Gateway's parameters: %w", err)
+		return nil, fmt.Errorf("its namespace is being deleted, so nobody can approve there; set apply: Auto in the parameters: %w", err)
 	case err != nil:
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func (w *world) plan() *v1alpha1.GatewayPlan {
 // sync runs Sync with the object as it is, and counts the writes.
 func (w *world) sync(mode v1alpha1.ApplyMode, held lbmodel.Plan, edits ...func(*Pass)) int {
 	w.t.Helper()
-	p := Pass{Gateway: w.gateway, Existing: w.plan(), Mode: mode, Held: held}
+	p := Pass{Object: w.gateway, Existing: w.plan(), Mode: mode, Held: held}
 	for _, edit := range edits {
 		edit(&p)
 	}
@@ -165,8 +165,8 @@ func TestLife(t *testing.T) {
 	w.expect("with another hash", "Approved=False/PlanChanged Applied=False/Waiting +1 ~1 -1")
 
 	w.approve(first.Status.Plan.Hash)
-	if got := Approved(w.gateway, w.plan()); got != Hash(waiting) {
-		t.Errorf("Approved is %q", got)
+	if got := Of(w.gateway, w.plan()).Hash; got != Hash(waiting) {
+		t.Errorf("the approval is of %q", got)
 	}
 	w.sync(v1alpha1.ApplyApprove, lbmodel.Plan{}, func(p *Pass) { p.Applying = true })
 	w.expect("while it runs", "Approved=True/Approved Applied=False/Applying +1 ~1 -1")
@@ -220,8 +220,8 @@ func TestAnotherGatewaysPlan(t *testing.T) {
 			w.sync(v1alpha1.ApplyApprove, held(t, v1alpha1.ApplyApprove))
 			w.approve(w.plan().Status.Plan.Hash)
 			w.gateway.UID = "g1"
-			if got := Approved(w.gateway, w.plan()); got != "" {
-				t.Errorf("Approved is %q", got)
+			if got := Of(w.gateway, w.plan()).Hash; got != "" {
+				t.Errorf("the approval is of %q", got)
 			}
 			w.sync(v1alpha1.ApplyApprove, held(t, v1alpha1.ApplyApprove))
 			w.expect("a new Gateway's", "Approved=False/ApprovalRequired Applied=False/Waiting +1 ~1 -1")
@@ -293,7 +293,7 @@ func TestErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.server.Fault(c.fault)
-			err := w.plans.Sync(t.Context(), Pass{Gateway: w.gateway, Mode: v1alpha1.ApplyApprove, Held: held(t, v1alpha1.ApplyApprove)})
+			err := w.plans.Sync(t.Context(), Pass{Object: w.gateway, Mode: v1alpha1.ApplyApprove, Held: held(t, v1alpha1.ApplyApprove)})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q in it", err, c.want)
 			}
@@ -301,10 +301,10 @@ func TestErrors(t *testing.T) {
 	}
 	none := &Plans{resource: func() (kube.Resource, bool) { return kube.Resource{}, false }, now: time.Now}
 	g := &gwv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Name: "edge"}}
-	if err := none.Sync(t.Context(), Pass{Gateway: g, Mode: v1alpha1.ApplyAuto, Held: held(t, v1alpha1.ApplyAuto)}); err == nil {
+	if err := none.Sync(t.Context(), Pass{Object: g, Mode: v1alpha1.ApplyAuto, Held: held(t, v1alpha1.ApplyAuto)}); err == nil {
 		t.Error("without the CRD nobody can approve, and nobody says so")
 	}
-	if err := none.Sync(t.Context(), Pass{Gateway: g}); err != nil {
+	if err := none.Sync(t.Context(), Pass{Object: g}); err != nil {
 		t.Errorf("without the CRD and with nothing to approve: %v", err)
 	}
 }

@@ -32,7 +32,7 @@ const (
 // status is what the object should say, given what it says.
 func (w writer) status(plan *v1alpha1.GatewayPlan) v1alpha1.GatewayPlanStatus {
 	out := *plan.Status.DeepCopy()
-	out.ObservedGeneration = w.pass.Gateway.Generation
+	out.ObservedGeneration, out.Running = w.pass.Object.GetGeneration(), w.pass.Running
 	if !w.pass.Applying {
 		out.Plan = w.summary()
 	}
@@ -59,23 +59,35 @@ func (w writer) approved(before *v1alpha1.GatewayPlan, now *v1alpha1.PlanSummary
 	out := metav1.Condition{Type: ConditionApproved, Status: metav1.ConditionFalse}
 	switch {
 	case now != nil && w.pass.Mode == v1alpha1.ApplyPlanOnly:
-		out.Reason, out.Message = ReasonPlanOnly, "The Gateway's parameters say PlanOnly: this is shown and never done."
+		out.Reason, out.Message = ReasonPlanOnly, "The parameters say PlanOnly: this is shown and never done."
 	case now != nil && before.Spec.Approve == "":
-		out.Reason, out.Message = ReasonApprovalRequired, "Nobody has approved this plan: set spec.approve to its hash, or run gatehouse approve."
+		out.Reason, out.Message = ReasonApprovalRequired, "Nobody has approved this plan: run gatehouse approve "+argument(w.pass.Object)+", or set spec.approve to its hash."
 	case now != nil && before.Spec.Approve != now.Hash:
-		out.Reason, out.Message = ReasonPlanChanged, "The plan is not the one that was approved: read it again."
+		out.Reason, out.Message = ReasonPlanChanged, "The plan is not the one that was approved: read it again."+forgotten(w.pass.Running)
 	case now != nil, w.wasApproved(before):
-		out.Status, out.Reason, out.Message = metav1.ConditionTrue, ReasonApproved, "The plan is approved."
+		out.Status, out.Reason, out.Message = metav1.ConditionTrue, ReasonApproved, "The plan is approved."+forgotten(w.pass.Running)
 	default:
 		out.Status, out.Reason, out.Message = metav1.ConditionTrue, ReasonNothingWaits, "Nothing waits for approval."
 	}
 	return out
 }
 
+// forgotten says of an approved plan that too little of it is kept.
+func forgotten(running *v1alpha1.ApprovedPlan) string {
+	if running == nil || int(running.Total) == len(running.Steps) {
+		return ""
+	}
+	return fmt.Sprintf(" What was approved has %d steps, and no more than %d are kept: after a restart of the controller what is left asks again.",
+		running.Total, keptSteps)
+}
+
 // wasApproved says whether the last plan that was shown has run by approval.
 func (w writer) wasApproved(before *v1alpha1.GatewayPlan) bool {
 	if before.Spec.Approve == "" {
 		return false
+	}
+	if w.pass.Running != nil && w.pass.Running.Hash == before.Spec.Approve {
+		return true
 	}
 	if shown := before.Status.Plan; shown != nil {
 		return shown.Hash == before.Spec.Approve

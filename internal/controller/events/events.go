@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
+
+	"gatehouse.dev/lbmodel"
 )
 
 // The bounds of what is told and of what is remembered.
@@ -95,8 +97,9 @@ func (e *Events) Tell(about *corev1.ObjectReference, reason Reason, message stri
 }
 
 // Failed tells of an error, with the reason that fits the object and the error.
-// Errors that pass by themselves, such as throttling, are not told of on a Gateway;
-// a Service has no conditions for them, so there all are.
+// Errors that pass by themselves, such as throttling, are not told of on a Gateway,
+// unless a cloud that does not answer keeps it from going; a Service has no conditions
+// for them, so there all are.
 func (e *Events) Failed(about *corev1.ObjectReference, doing Doing, err error) {
 	reason := failure(err)
 	switch {
@@ -104,7 +107,7 @@ func (e *Events) Failed(about *corev1.ObjectReference, doing Doing, err error) {
 		reason = DeleteLoadBalancerFailed
 	case about.Kind == "Service":
 		reason = SyncLoadBalancerFailed
-	case reason != "" && doing == Deleting:
+	case doing == Deleting && (reason != "" || lbmodel.CodeOf(err) == lbmodel.CodeUnavailable):
 		reason = DeletionBlocked
 	}
 	if reason != "" {

@@ -156,6 +156,10 @@ func TestFailureReasons(t *testing.T) {
 			if got := w.news(); len(got) != 1 || !strings.HasPrefix(got[0], "Warning SyncLoadBalancerFailed ") {
 				t.Errorf("on a Service: %q", got)
 			}
+			w.Failed(&corev1.ObjectReference{Kind: "Gateway", Namespace: "apps", Name: "old", UID: "u3"}, Deleting, err)
+			if got, told := w.news(), c.gateway != "" || c.code == lbmodel.CodeUnavailable; (len(got) == 1 && strings.HasPrefix(got[0], "Warning DeletionBlocked ")) != told {
+				t.Errorf("on a Gateway that was deleted: %q, want it told: %v", got, told)
+			}
 		})
 	}
 }
@@ -247,13 +251,10 @@ func page() string {
 	out.WriteString("# Events\n\nGenerated from `internal/controller/events`; do not edit.\n\n" +
 		"An event tells of a change. A failure that lasts is told of again every 20 minutes; one reason comes at\n" +
 		"most a few times an hour for one object. What lasts is in the conditions of the object.\n")
-	for _, on := range []struct {
-		title   string
-		service bool
-	}{{"Gateways", false}, {"Services", true}} {
-		fmt.Fprintf(&out, "\n## On %s\n\n| reason | type | means |\n|---|---|---|\n", on.title)
+	for _, on := range []On{Gateways, Services, MeshBindings} {
+		fmt.Fprintf(&out, "\n## On %s\n\n| reason | type | means |\n|---|---|---|\n", on)
 		for _, row := range Reasons() {
-			if row.Service == on.service {
+			if row.On == on {
 				fmt.Fprintf(&out, "| `%s` | %s | %s |\n", row.Reason, row.Type, row.Means)
 			}
 		}

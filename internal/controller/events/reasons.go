@@ -24,6 +24,16 @@ const (
 	DeletionBlocked Reason = "DeletionBlocked"
 	Deleted         Reason = "Deleted"
 	PausedByUser    Reason = "Paused"
+
+	MeshJoined          Reason = "MeshJoined"
+	IdentityRefused     Reason = "IdentityRefused"
+	CertificateExpiring Reason = "CertificateExpiring"
+)
+
+// The reasons on MeshBindings.
+const (
+	TrustStale  Reason = "TrustStale"
+	RootRemoved Reason = "RootRemoved"
 )
 
 // The reasons on Services, which are those of Kubernetes' service controller.
@@ -38,39 +48,54 @@ const (
 	DeleteLoadBalancerFailed Reason = "DeleteLoadBalancerFailed"
 )
 
+// On is the kind of object that a reason is told of.
+type On string
+
+// The kinds.
+const (
+	Gateways     On = "Gateways"
+	Services     On = "Services"
+	MeshBindings On = "MeshBindings"
+)
+
 // Row says what a reason means.
 type Row struct {
-	Reason  Reason
-	Service bool   // on Services; others are on Gateways
-	Type    string // Normal or Warning
-	Means   string
+	Reason Reason
+	On     On     // what it is told of
+	Type   string // Normal or Warning
+	Means  string
 }
 
 // Reasons is the table of all reasons, in the order to read them.
 func Reasons() []Row {
 	const normal, warning = corev1.EventTypeNormal, corev1.EventTypeWarning
 	return []Row{
-		{Applied, false, normal, "The cloud was changed and is as it should be; the message counts the changes."},
-		{ApplyFailed, false, warning, "A change failed for a reason that has no reason of its own here; it is tried again."},
-		{AccessDenied, false, warning, "The cloud refuses an action to our credentials; the message names the action."},
-		{QuotaExceeded, false, warning, "A limit of the cloud account is reached; the message names it."},
-		{Conflict, false, warning, "Something that the gateway needs is taken, or was changed by somebody else; the message names it."},
-		{NameTaken, false, warning, "The name of the Gateway's Service belongs to an object of somebody else, which stays as it is."},
-		{PlanReady, false, normal, "A plan waits for approval; the message names its GatewayPlan."},
-		{PlanStale, false, normal, "A plan that waited for approval no longer fits and was replaced."},
-		{DriftDetected, false, warning, "Somebody changed the gateway's resources in the cloud, and parameters say drift: Report; the message counts them."},
-		{DriftCorrected, false, normal, "Such a change was set right."},
-		{DeletionBlocked, false, warning, "The Gateway cannot go yet; the message says what keeps it."},
-		{Deleted, false, normal, "All that the Gateway had in the cloud is gone."},
-		{PausedByUser, false, normal, "The annotation gatehouse.dev/paused stops all changes, deletion too."},
-		{EnsuringLoadBalancer, true, normal, "A load balancer is being made or changed for the Service."},
-		{EnsuredLoadBalancer, true, normal, "The Service has its load balancer."},
-		{UpdatedLoadBalancer, true, normal, "The load balancer sends to other targets now."},
-		{UnavailableLoadBalancer, true, warning, "There is no target that the load balancer could send to."},
-		{SyncLoadBalancerFailed, true, warning, "The load balancer could not be made or changed; it is tried again."},
-		{DeletingLoadBalancer, true, normal, "The load balancer is being deleted."},
-		{DeletedLoadBalancer, true, normal, "The load balancer is gone."},
-		{DeleteLoadBalancerFailed, true, warning, "The load balancer could not be deleted; it is tried again."},
+		{Applied, Gateways, normal, "The cloud was changed and is as it should be; the message counts the changes."},
+		{ApplyFailed, Gateways, warning, "A change failed for a reason that has no reason of its own here; it is tried again."},
+		{AccessDenied, Gateways, warning, "The cloud refuses an action to our credentials; the message names the action."},
+		{QuotaExceeded, Gateways, warning, "A limit of the cloud account is reached; the message names it."},
+		{Conflict, Gateways, warning, "Something that the gateway needs is taken, or was changed by somebody else; the message names it."},
+		{NameTaken, Gateways, warning, "The name of the Gateway's Service belongs to an object of somebody else, which stays as it is."},
+		{PlanReady, Gateways, normal, "A plan waits for approval; the message names its GatewayPlan and how to approve it. On Services too."},
+		{PlanStale, Gateways, normal, "A plan that waited for approval no longer fits and was replaced. On Services too."},
+		{DriftDetected, Gateways, warning, "Somebody changed the gateway's resources in the cloud, and parameters say drift: Report; the message counts them."},
+		{DriftCorrected, Gateways, normal, "Such a change was set right."},
+		{DeletionBlocked, Gateways, warning, "The Gateway cannot go yet; the message says what keeps it."},
+		{Deleted, Gateways, normal, "All that the Gateway had in the cloud is gone."},
+		{PausedByUser, Gateways, normal, "The annotation gatehouse.dev/paused stops all changes, deletion too."},
+		{MeshJoined, Gateways, normal, "The gateway is a member of its meshes: it has their roots and its certificates."},
+		{IdentityRefused, Gateways, warning, "A mesh's CA refuses the gateway a certificate, or what it signed cannot be believed; the message says why."},
+		{CertificateExpiring, Gateways, warning, "A client certificate ends soon and could not be renewed; the message says when."},
+		{EnsuringLoadBalancer, Services, normal, "A load balancer is being made or changed for the Service."},
+		{EnsuredLoadBalancer, Services, normal, "The Service has its load balancer."},
+		{UpdatedLoadBalancer, Services, normal, "The load balancer sends to other targets now."},
+		{UnavailableLoadBalancer, Services, warning, "There is no target that the load balancer could send to."},
+		{SyncLoadBalancerFailed, Services, warning, "The load balancer could not be made or changed; it is tried again."},
+		{DeletingLoadBalancer, Services, normal, "The load balancer is being deleted."},
+		{DeletedLoadBalancer, Services, normal, "The load balancer is gone."},
+		{DeleteLoadBalancerFailed, Services, warning, "The load balancer could not be deleted; it is tried again."},
+		{TrustStale, MeshBindings, warning, "The mesh's roots cannot be read; gateways keep those that they have. The message names the source."},
+		{RootRemoved, MeshBindings, normal, "A root that the mesh does not publish any more has left the gateways: the end of a rotation."},
 	}
 }
 

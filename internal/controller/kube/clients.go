@@ -27,6 +27,7 @@ type Clients struct {
 	Metadata  metadata.Interface
 	Dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
+	kinds     []Kind
 	rest      map[schema.GroupVersion]rest.Interface
 	scheme    *runtime.Scheme
 	codec     runtime.ParameterCodec
@@ -35,10 +36,10 @@ type Clients struct {
 	served map[string]Resource // by kind
 }
 
-// New makes the clients. It makes no call. The configuration's own content type is
-// not used: a cloud-controller-manager's is protobuf, which no custom resource
-// speaks.
-func New(config *rest.Config) (*Clients, error) {
+// New makes the clients of the table's kinds and of more (see Untyped). It makes no
+// call. The configuration's own content type is not used: a cloud-controller-manager's
+// is protobuf, which no custom resource speaks.
+func New(config *rest.Config, more ...Kind) (*Clients, error) {
 	config = rest.CopyConfig(config)
 	if config.QPS == 0 && config.RateLimiter == nil {
 		config.QPS = -1 // the server's own fairness, and not a default of five a second
@@ -47,7 +48,7 @@ func New(config *rest.Config) (*Clients, error) {
 	asJSON.ContentConfig = rest.ContentConfig{ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON}
 	asProtobuf.ContentConfig = rest.ContentConfig{ContentType: protobuf, AcceptContentTypes: protobuf + "," + runtime.ContentTypeJSON}
 
-	c := &Clients{rest: map[schema.GroupVersion]rest.Interface{}, served: map[string]Resource{}}
+	c := &Clients{kinds: append(Kinds(), more...), rest: map[schema.GroupVersion]rest.Interface{}, served: map[string]Resource{}}
 	var err error
 	if c.Core, err = kubernetes.NewForConfig(asProtobuf); err != nil {
 		return nil, fmt.Errorf("core client: %w", err)
@@ -71,7 +72,7 @@ func (c *Clients) connect(asJSON, asProtobuf *rest.Config) error {
 	for _, k := range Kinds() {
 		custom[k.Group] = k.Custom
 	}
-	for _, gv := range groupVersions() {
+	for _, gv := range groupVersions(Kinds()) {
 		config := rest.CopyConfig(asProtobuf)
 		if custom[gv.Group] {
 			config = rest.CopyConfig(asJSON)
@@ -92,7 +93,7 @@ func (c *Clients) connect(asJSON, asProtobuf *rest.Config) error {
 // newScheme gives each kind's Go type every version of the table.
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, gv := range groupVersions() {
+	for _, gv := range groupVersions(Kinds()) {
 		metav1.AddToGroupVersion(scheme, gv)
 	}
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
@@ -105,6 +106,9 @@ func newScheme() *runtime.Scheme {
 	}
 	return scheme
 }
+
+// Kinds are the kinds that these clients know.
+func (c *Clients) Kinds() []Kind { return c.kinds }
 
 // Resource is a kind as it was last found to be served. ok is false when it is not.
 func (c *Clients) Resource(kind string) (r Resource, ok bool) {

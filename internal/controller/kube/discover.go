@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,20 +13,21 @@ import (
 // What it cannot tell is an error, and then nothing changes: a server that is slow
 // to start has not lost its kinds.
 func (c *Clients) Discover(ctx context.Context) error {
-	found := map[schema.GroupVersion][]string{}
-	for _, gv := range groupVersions() {
-		names, err := c.resources(ctx, gv)
+	found := map[schema.GroupVersion][]metav1.APIResource{}
+	for _, gv := range groupVersions(c.kinds) {
+		resources, err := c.resources(ctx, gv)
 		if err != nil {
 			return fmt.Errorf("discovery of %s: %w", gv, err)
 		}
-		found[gv] = names
+		found[gv] = resources
 	}
 	served := map[string]Resource{}
-	for _, k := range Kinds() {
+	for _, k := range c.kinds {
 		for _, version := range k.Versions {
 			gv := schema.GroupVersion{Group: k.Group, Version: version}
-			if slices.Contains(found[gv], k.Resource) {
-				served[k.Name] = Resource{Kind: k, Version: version, client: c.rest[gv], codec: c.codec}
+			if as, there := k.servedAs(found[gv]); there {
+				k.Resource = as.Name
+				served[k.Name] = Resource{Kind: k, Version: version, client: c.rest[gv], dynamic: c.Dynamic, codec: c.codec}
 				break
 			}
 		}
@@ -38,8 +38,8 @@ func (c *Clients) Discover(ctx context.Context) error {
 	return nil
 }
 
-// resources are the plurals of a version, none where the version is not served.
-func (c *Clients) resources(ctx context.Context, gv schema.GroupVersion) ([]string, error) {
+// resources are those of a version, none where the version is not served.
+func (c *Clients) resources(ctx context.Context, gv schema.GroupVersion) ([]metav1.APIResource, error) {
 	path := "/apis/" + gv.String()
 	if gv.Group == "" {
 		path = "/api/" + gv.Version
@@ -52,9 +52,5 @@ func (c *Clients) resources(ctx context.Context, gv schema.GroupVersion) ([]stri
 	if err != nil {
 		return nil, err
 	}
-	var out []string
-	for _, r := range list.APIResources {
-		out = append(out, r.Name)
-	}
-	return out, nil
+	return list.APIResources, nil
 }

@@ -44,6 +44,7 @@ type Kind struct {
 	New        func() Object
 	newList    func() runtime.Object
 	definition string // the name of its CustomResourceDefinition
+	untyped    bool   // it is read as it is, in no Go type
 }
 
 // Kinds are all kinds, by name. Versions stand in the order of preference.
@@ -109,9 +110,12 @@ func ourKinds() []Kind {
 	named := func(name, resource string) Kind {
 		return Kind{Name: name, Group: v1alpha1.GroupName, Resource: resource, Custom: true, Versions: []string{v1alpha1.GroupVersion.Version}}
 	}
+	binding := named(translate.KindMeshBinding, "meshbindings")
+	binding.Cluster = true
 	return []Kind{
 		kindOf[v1alpha1.GatewayParameters, v1alpha1.GatewayParametersList](named(translate.KindParameters, "gatewayparameters")),
 		kindOf[v1alpha1.GatewayPlan, v1alpha1.GatewayPlanList](named(KindPlan, "gatewayplans")),
+		kindOf[v1alpha1.MeshBinding, v1alpha1.MeshBindingList](binding),
 	}
 }
 
@@ -130,10 +134,10 @@ func builtinKinds() []Kind {
 	}
 }
 
-// groupVersions are all that the table names, each once.
-func groupVersions() []schema.GroupVersion {
+// groupVersions are all that some kinds name, each once.
+func groupVersions(kinds []Kind) []schema.GroupVersion {
 	var out []schema.GroupVersion
-	for _, k := range Kinds() {
+	for _, k := range kinds {
 		for _, v := range k.Versions {
 			if gv := (schema.GroupVersion{Group: k.Group, Version: v}); !slices.Contains(out, gv) {
 				out = append(out, gv)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -27,6 +28,12 @@ func TestKinds(t *testing.T) {
 			continue
 		}
 		obj := reflect.New(snapshot.Field(i).Type.Elem().Elem()).Interface()
+		switch obj.(type) {
+		case *unstructured.Unstructured: // of the kinds that dialects read
+			continue
+		case *translate.Bundle: // of no cluster
+			continue
+		}
 		key, ok := translate.KeyOf(obj)
 		k, there := rows[key.Kind]
 		if !ok || !there {

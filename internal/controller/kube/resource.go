@@ -10,22 +10,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
 
-// Resource is one kind in the version that a server serves. Its methods do one
-// call each; their errors are the API server's (k8s.io/apimachinery/pkg/api/errors).
+// Resource is one kind in the version that a server serves. What is read as it is
+// (see Untyped) is listed and followed, and nothing else. Methods do one call each; their errors are the API server's (k8s.io/apimachinery/pkg/api/errors).
 type Resource struct {
 	Kind    Kind
 	Version string
-	client  rest.Interface
+	client  rest.Interface    // nil for kinds that are read as they are
+	dynamic dynamic.Interface // for those
 	codec   runtime.ParameterCodec
 }
 
 // GroupVersionKind is what the kind is called on the wire.
 func (r Resource) GroupVersionKind() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: r.Kind.Group, Version: r.Version, Kind: r.Kind.Name}
+	return schema.GroupVersionKind{Group: r.Kind.Group, Version: r.Version, Kind: r.Kind.wireName()}
 }
 
 // GroupVersionResource is what the kind is called in URLs.
@@ -107,6 +109,9 @@ func (r Resource) do(ctx context.Context, req *rest.Request) (Object, error) {
 
 // ListWatch reads all objects of the kind, and follows them.
 func (r Resource) ListWatch() *cache.ListWatch {
+	if r.Kind.untyped {
+		return r.listWatchUntyped()
+	}
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list := r.Kind.newList()

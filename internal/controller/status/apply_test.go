@@ -136,7 +136,7 @@ func TestService(t *testing.T) {
 	w := newWorld(t)
 	key := translate.Key{Kind: translate.KindService, Namespace: "apps", Name: "s"}
 	other := condition("acme.test/Odd", "True", 1)
-	w.create(key, &corev1.Service{Status: corev1.ServiceStatus{Conditions: []metav1.Condition{other}}})
+	w.create(key, &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}, Status: corev1.ServiceStatus{Conditions: []metav1.Condition{other}}})
 	base := &corev1.ServiceStatus{Conditions: []metav1.Condition{other}}
 	want := &corev1.ServiceStatus{
 		LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "198.18.0.9", IPMode: new(corev1.LoadBalancerIPModeProxy)}}},
@@ -150,6 +150,38 @@ func TestService(t *testing.T) {
 	got = corev1.Service{}
 	w.get(key, &got)
 	wantEqual(t, "status after it stopped", text(t, got.Status), text(t, *base))
+}
+
+// TestServiceAsksForNoneByNow: a pass that was made for a load balancer ends when the
+// Service asks for none. Its addresses would be refused; its conditions are stale too.
+func TestServiceAsksForNoneByNow(t *testing.T) {
+	w := newWorld(t)
+	key := translate.Key{Kind: translate.KindService, Namespace: "apps", Name: "s"}
+	w.create(key, &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP}})
+	w.server.Calls()
+	want := &corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: []corev1.LoadBalancerIngress{{IP: "198.18.0.9"}}}}
+	w.write(w.patch(key, &corev1.ServiceStatus{}, want))
+	wantEqual(t, "writes", len(w.server.Writes()), 0)
+}
+
+// TestMade: a writer knows the versions that it made, so that its own words are no news
+// to it, and those of others are.
+func TestMade(t *testing.T) {
+	w := newWorld(t)
+	key := translate.Key{Kind: translate.KindService, Namespace: "apps", Name: "s"}
+	w.create(key, &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}})
+	ours := &corev1.ServiceStatus{Conditions: []metav1.Condition{condition("fake.gatehouse.dev/Accepted", "True", 1)}}
+	w.write(w.patch(key, &corev1.ServiceStatus{}, ours))
+	if version := w.get(key, nil).GetResourceVersion(); !w.writer.Made(key, version) {
+		t.Errorf("version %s is ours", version)
+	}
+	other := New(Config{Client: w.client, Resource: resourceOf})
+	if err := other.Write(t.Context(), []translate.Patch{w.patch(key, ours, &corev1.ServiceStatus{})}); err != nil {
+		t.Fatal(err)
+	}
+	if version := w.get(key, nil).GetResourceVersion(); w.writer.Made(key, version) {
+		t.Errorf("version %s is another's", version)
+	}
 }
 
 // TestHammer: another controller writes its own entries of one route as fast as it

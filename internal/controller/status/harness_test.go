@@ -26,7 +26,7 @@ const ours, theirs = gwv1.GatewayController("gatehouse.dev/fake"), gwv1.GatewayC
 
 // world is an API server with one writer.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	server *fakeapi.Server
 	client dynamic.Interface
 	writer *Writer
@@ -34,7 +34,7 @@ type world struct {
 	wrote  atomic.Int32
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	server, err := fakeapi.New()
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,6 +18,7 @@ import (
 type object struct {
 	uid, version string
 	status       map[string]any // as JSON has it; never changed
+	plain        bool           // a Service that asks for no load balancer
 }
 
 func objectOf(obj any) (object, error) {
@@ -27,11 +29,16 @@ func objectOf(obj any) (object, error) {
 	out := object{uid: string(meta.GetUID()), version: meta.GetResourceVersion()}
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		out.status, _, _ = unstructured.NestedMap(u.Object, "status")
+		kind, _, _ := unstructured.NestedString(u.Object, "spec", "type")
+		out.plain = u.GetKind() == translate.KindService && kind != string(corev1.ServiceTypeLoadBalancer)
 		return out, nil
 	}
 	field := reflect.Indirect(reflect.ValueOf(obj)).FieldByName("Status")
 	if !field.IsValid() || !field.CanAddr() {
 		return object{}, fmt.Errorf("%T has no status", obj)
+	}
+	if svc, is := obj.(*corev1.Service); is {
+		out.plain = svc.Spec.Type != corev1.ServiceTypeLoadBalancer
 	}
 	var err error
 	out.status, err = statusOf(field.Addr().Interface())
@@ -79,6 +86,15 @@ func (r *recent) forget(key translate.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.seen, key)
+}
+
+// made says whether a version is one that our own writes made, or an older one.
+func (r *recent) made(key translate.Key, version string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ours, ok := r.seen[key]
+	order, err := resourceversion.CompareResourceVersion(ours.version, version)
+	return ok && err == nil && order >= 0
 }
 
 func (r *recent) newest(key translate.Key, known object) object {

@@ -34,7 +34,7 @@ type list struct {
 }
 
 // kindOf is a table. The limits and list types are those of the markers in the
-// Gateway API's Go types and in core/v1.
+// Gateway API's Go types, in ours and in core/v1.
 func kindOf(name string) (kind, error) {
 	conditions := shape{"conditions": {keys: []string{"type"}, most: 8, ours: ownCondition}}
 	listeners := func() shape {
@@ -57,6 +57,11 @@ func kindOf(name string) (kind, error) {
 		return kind{patched, shape{"ancestors": {keys: []string{"controllerName", "ancestorRef"}, most: 16, inside: conditions}}}, nil
 	case translate.KindXBackend:
 		return kind{patched, shape{"ancestors": {keys: []string{"controllerName", "ancestorRef"}, most: 32, inside: conditions}}}, nil
+	case translate.KindMeshBinding:
+		out := maps.Clone(conditions)
+		out["roots"] = list{keys: []string{"sha256"}, most: 32}
+		out["blocked"] = list{keys: []string{"service", "port"}, most: 16}
+		return kind{applied, out}, nil
 	default:
 		return kind{}, fmt.Errorf("kind %s has no status that this writer knows; add it to the table of kinds", name)
 	}

@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
@@ -26,6 +27,11 @@ const Manager = "gatehouse"
 // an error. With the pauses between them they take a second and a half at most.
 const tries = 9
 
+// atOnce is how many objects one call of [Writer.Write] writes to at a time. A gateway
+// may have a thousand routes, and their first statuses take a round trip each; more at
+// a time would be felt by whoever else uses the API server.
+const atOnce = 8
+
 // Config is what a Writer needs.
 type Config struct {
 	Client dynamic.Interface
@@ -33,7 +39,8 @@ type Config struct {
 	// installed, so that there is nothing to write.
 	Resource func(kind string) (schema.GroupVersionResource, bool)
 	// Current is the last known version of an object, typed or unstructured, whole
-	// and shared. What it does not know is read. Nil knows nothing.
+	// and shared. What it does not know is read. Nil knows nothing. Like Wrote, it is
+	// called by several goroutines at a time.
 	Current func(translate.Key) (any, bool)
 	// Wrote is told of every write that the API server accepted. Nil is nobody.
 	Wrote func(translate.Key)
@@ -46,7 +53,7 @@ type Writer struct {
 	config Config
 	recent recent
 	seed   maphash.Seed
-	locks  [64]sync.Mutex // by key
+	locks  [1024]sync.Mutex // by key
 }
 
 // New makes a writer.
@@ -57,19 +64,59 @@ func New(c Config) *Writer {
 	return &Writer{config: c, seed: maphash.MakeSeed()}
 }
 
+// Made says whether a version of an object is one that this writer made, or one from
+// before that. It forgets what an informer knows already, so ask before that is told.
+func (w *Writer) Made(key translate.Key, version string) bool { return w.recent.made(key, version) }
+
 // Write brings statuses up to date, each on its own: one that cannot be written
-// holds up none of the others, and all errors are returned together. Objects that
-// are gone, or that are others by the same name, need nothing. An error leaves
-// that status to the next pass; a conflict among them ([apierrors.IsConflict])
-// means that others wrote to the object all the time.
+// holds up none of the others, and all errors are returned together, in the order of
+// the patches. Several objects are written to at a time; patches of one object are
+// written in their order. Objects that are gone, or that are others by the same name,
+// need nothing. An error leaves that status to the next pass; a conflict among them
+// ([apierrors.IsConflict]) means that others wrote to the object all the time.
 func (w *Writer) Write(ctx context.Context, patches []translate.Patch) error {
-	var failed []error
-	for _, p := range patches {
-		if err := w.write(ctx, p); err != nil {
-			failed = append(failed, fmt.Errorf("status of %s: %w", p.Key, err))
+	turns := turnsOf(patches)
+	failed := make([]error, len(patches))
+	next := make(chan []int, len(turns))
+	for _, turn := range turns {
+		next <- turn
+	}
+	close(next)
+	var group sync.WaitGroup
+	for range min(atOnce, len(turns)) {
+		group.Go(func() {
+			for turn := range next {
+				w.writeAll(ctx, patches, turn, failed)
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(failed...)
+}
+
+// turnsOf are the places of each object's patches, in the order in which objects come.
+func turnsOf(patches []translate.Patch) [][]int {
+	var out [][]int
+	at := make(map[translate.Key]int, len(patches))
+	for i, p := range patches {
+		turn, again := at[p.Key]
+		if !again {
+			turn = len(out)
+			at[p.Key], out = turn, append(out, nil)
+		}
+		out[turn] = append(out[turn], i)
+	}
+	return out
+}
+
+// writeAll writes one object's patches one after the other, and notes what failed at
+// the patch's own place.
+func (w *Writer) writeAll(ctx context.Context, patches []translate.Patch, turn []int, failed []error) {
+	for _, i := range turn {
+		if err := w.write(ctx, patches[i]); err != nil {
+			failed[i] = fmt.Errorf("status of %s: %w", patches[i].Key, err)
 		}
 	}
-	return errors.Join(failed...)
 }
 
 func (w *Writer) write(ctx context.Context, p translate.Patch) error {
@@ -115,7 +162,7 @@ func (w *Writer) settle(ctx context.Context, j job) error {
 	pause := wait.Backoff{Duration: 5 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: tries}
 	for left := tries - 1; err == nil; left-- {
 		merged := j.merge(j.base, j.want, live.status)
-		if live.uid != j.uid || reflect.DeepEqual(merged, live.status) {
+		if live.uid != j.uid || live.unfit(merged) || reflect.DeepEqual(merged, live.status) {
 			return nil
 		}
 		refused := w.put(ctx, j, live, merged)
@@ -135,6 +182,13 @@ func (w *Writer) settle(ctx context.Context, j job) error {
 		}
 	}
 	return err
+}
+
+// unfit says that a status is for what an object is no more: the API server takes no
+// addresses for a Service that asks for none. The pass that sees that writes its own.
+func (o object) unfit(status map[string]any) bool {
+	ingress, _, _ := unstructured.NestedSlice(status, "loadBalancer", "ingress")
+	return o.plain && len(ingress) > 0
 }
 
 // outdated says whether a write was, or may have been, refused because of the

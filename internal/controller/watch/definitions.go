@@ -47,7 +47,7 @@ func newDefinitions(client metadata.Interface) *definitions {
 				return resource.Watch(ctx, o)
 			},
 		},
-		ObjectType: &metav1.PartialObjectMetadata{}, Transform: trim,
+		ObjectType: &metav1.PartialObjectMetadata{}, Transform: new(trimmer).trim,
 		Handler: cache.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, obj any) { tell(obj) }, DeleteFunc: tell},
 	})
 	return d

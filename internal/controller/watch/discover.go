@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"gatehouse.dev/internal/controller/kube"
 	"gatehouse.dev/internal/translate"
 )
 
@@ -52,7 +51,7 @@ func (s *Source) facts() Facts {
 // patience is how long to wait before the next question: not long while something
 // is defined and not served yet.
 func (s *Source) patience(last time.Duration) time.Duration {
-	for _, k := range kube.Kinds() {
+	for _, k := range s.config.Clients.Kinds() {
 		if _, served := s.config.Clients.Resource(k.Name); !served && k.Custom && s.definitions.has(k.Definition()) {
 			return min(2*last, askAgain)
 		}
@@ -62,7 +61,7 @@ func (s *Source) patience(last time.Duration) time.Duration {
 
 // adjust starts and ends followers so that exactly what is installed is watched.
 func (s *Source) adjust(ctx context.Context) {
-	for _, k := range kube.Kinds() {
+	for _, k := range s.config.Clients.Kinds() {
 		if _, shared := s.shared[k.Name]; shared {
 			continue
 		}

@@ -29,6 +29,7 @@ type Source struct {
 	shared  map[string]sharedInformer // by kind
 
 	definitions *definitions
+	trimmer     trimmer
 	group       sync.WaitGroup
 
 	mu      sync.Mutex
@@ -140,7 +141,7 @@ func (s *Source) start(ctx context.Context, r kube.Resource) *follower {
 	ctx, stop := context.WithCancel(ctx)
 	f := &follower{resource: r, stop: stop, ended: make(chan struct{})}
 	store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: r.ListWatch(), ObjectType: r.Kind.New(), Handler: s.handler(r.Kind.Name), Transform: trim,
+		ListerWatcher: r.ListWatch(), ObjectType: r.Kind.New(), Handler: s.handler(r.Kind.Name), Transform: s.trimmer.trim,
 	})
 	f.store, f.synced = store, informer.HasSynced
 	s.group.Go(func() {

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"gatehouse.dev/internal/keypair"
 	"gatehouse.dev/internal/translate"
@@ -17,9 +18,11 @@ type secret struct {
 	public *translate.Secret
 }
 
-// trim drops what nobody reads before an object is kept. It is what an informer's
-// transform is, and may see an object twice.
-func trim(obj any) (any, error) {
+// trimmer drops what nobody reads before an object is kept.
+type trimmer struct{ texts texts }
+
+// trim is what an informer's transform is, and may see an object twice.
+func (t *trimmer) trim(obj any) (any, error) {
 	if meta, ok := obj.(metav1.Object); ok {
 		meta.SetManagedFields(nil)
 		trimAnnotations(meta)
@@ -28,13 +31,15 @@ func trim(obj any) (any, error) {
 	case *corev1.Secret:
 		return split(o), nil
 	case *corev1.Pod:
-		trimPod(o)
+		t.trimPod(o)
 	case *corev1.Node:
 		o.Status = corev1.NodeStatus{Addresses: o.Status.Addresses, Conditions: nil}
 	case *corev1.ConfigMap:
-		trimConfigMap(o)
+		t.trimConfigMap(o)
 	case *corev1.Namespace:
-		o.Annotations = nil
+		o.Annotations = t.only(o.Annotations, namespaceAnnotations())
+	case *unstructured.Unstructured:
+		delete(o.Object, "status")
 	}
 	return obj, nil
 }
@@ -57,29 +62,26 @@ func split(s *corev1.Secret) *secret {
 	}
 }
 
-// trimPod keeps where a Pod is, whether it is ready, and the gates that make it so.
-func trimPod(p *corev1.Pod) {
+// trimPod keeps where a Pod is, whether it is ready, and the gates that make it so;
+// and what meshes read of it.
+func (t *trimmer) trimPod(p *corev1.Pod) {
 	gates := p.Spec.ReadinessGates
 	conditions := slices.DeleteFunc(slices.Clone(p.Status.Conditions), func(c corev1.PodCondition) bool {
 		gate := slices.ContainsFunc(gates, func(g corev1.PodReadinessGate) bool { return g.ConditionType == c.Type })
 		return !gate && c.Type != corev1.PodReady && c.Type != corev1.ContainersReady
 	})
-	p.Annotations, p.OwnerReferences, p.Finalizers = nil, nil, nil
-	p.Spec = corev1.PodSpec{
+	p.OwnerReferences, p.Finalizers = nil, nil
+	p.Annotations = t.only(p.Annotations, podAnnotations())
+	spec := corev1.PodSpec{
 		NodeName: p.Spec.NodeName, HostNetwork: p.Spec.HostNetwork, ServiceAccountName: p.Spec.ServiceAccountName, ReadinessGates: gates,
 	}
+	if spec.Volumes = identityVolumes(p.Spec.Volumes); inMesh(p) {
+		spec.Containers, spec.InitContainers = t.containers(p.Spec.Containers), t.containers(p.Spec.InitContainers)
+	}
+	p.Spec = spec
 	p.Status = corev1.PodStatus{
 		Phase: p.Status.Phase, PodIP: p.Status.PodIP, PodIPs: p.Status.PodIPs, Conditions: conditions,
 	}
-}
-
-// trimConfigMap keeps CA certificates: all that a reference to a ConfigMap can mean.
-func trimConfigMap(c *corev1.ConfigMap) {
-	data := map[string]string{}
-	if ca, there := c.Data[corev1.ServiceAccountRootCAKey]; there {
-		data[corev1.ServiceAccountRootCAKey] = ca
-	}
-	c.Data, c.BinaryData, c.Annotations = data, nil, nil
 }
 
 // public is an object as a Snapshot has it.

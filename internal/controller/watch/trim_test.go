@@ -20,6 +20,7 @@ func TestTrimSecret(t *testing.T) {
 		Data:       map[string][]byte{"tls.key": []byte(key), "tls.crt": []byte("no"), "ca.crt": []byte("roots"), "password": []byte(key)},
 		StringData: map[string]string{"x": key},
 	}
+	trim := new(trimmer).trim
 	out, err := trim(in)
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +77,7 @@ func TestTrim(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := trim(tt.in)
+			got, err := new(trimmer).trim(tt.in)
 			if err != nil {
 				t.Fatal(err)
 			}

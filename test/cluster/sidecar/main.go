@@ -1,0 +1,117 @@
+// Command sidecar is an Istio sidecar under STRICT for the end-to-end tests: it ends
+// mutual TLS at $LISTEN and hands requests on to the application at $APP, and answers
+// for its health at port 15021. It is the program of the image gatehouse.test/sidecar.
+//
+// Its certificate (tls.crt, tls.key) and the roots of its clients (roots.pem) are in
+// the folder $FILES, and are read again while it runs. It gets nothing from a mesh and
+// configures no other port. Start with main.
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"gatehouse.dev/fake/mesh/inbound"
+)
+
+// lookEvery is how often the files are read.
+const lookEvery = 100 * time.Millisecond
+
+func main() {
+	log.SetFlags(0)
+	log.SetOutput(os.Stdout)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := run(ctx); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context) error {
+	files := os.Getenv("FILES")
+	now, err := read(files)
+	if err != nil {
+		return err
+	}
+	listen, err := netip.ParseAddrPort(os.Getenv("LISTEN"))
+	if err != nil {
+		return err
+	}
+	pod, err := inbound.Start(inbound.Config{
+		Proxy: inbound.Istio{Mode: inbound.Strict, Protocol: inbound.HTTP}, Leaf: now.leaf, Roots: now.roots,
+		App: inbound.App{At: os.Getenv("APP")}, Listen: listen,
+	})
+	if err != nil {
+		return err
+	}
+	failed := make(chan error, 1)
+	health := http.Server{Addr: ":15021", ReadHeaderTimeout: 10 * time.Second,
+		Handler: httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: pod.HealthAddr()})}
+	go func() { failed <- health.ListenAndServe() }()
+	err = follow(ctx, pod, files, now, failed)
+	return errors.Join(err, health.Close(), pod.Close())
+}
+
+// follow takes what is new in the files until ctx ends.
+func follow(ctx context.Context, pod *inbound.Pod, files string, now state, failed <-chan error) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-failed:
+			return err
+		case <-tick.C:
+		}
+		next, err := read(files)
+		if err != nil || bytes.Equal(next.text, now.text) {
+			continue // a Secret that is being replaced is whole again in a moment
+		}
+		now = next
+		pod.Update(func(s *inbound.Setting) { s.Leaf, s.Roots = now.leaf, now.roots })
+		log.Printf("now with %d roots", len(now.roots))
+	}
+}
+
+// state is what the files say.
+type state struct {
+	text  []byte
+	leaf  tls.Certificate
+	roots []*x509.Certificate
+}
+
+func read(files string) (s state, err error) {
+	var parts [3][]byte
+	for i, name := range []string{"tls.crt", "tls.key", "roots.pem"} {
+		if parts[i], err = os.ReadFile(filepath.Join(files, name)); err != nil {
+			return s, err
+		}
+	}
+	if s.leaf, err = tls.X509KeyPair(parts[0], parts[1]); err != nil {
+		return s, err
+	}
+	for block, rest := pem.Decode(parts[2]); block != nil; block, rest = pem.Decode(rest) {
+		root, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return s, err
+		}
+		s.roots = append(s.roots, root)
+	}
+	s.text = bytes.Join([][]byte{parts[0], parts[2]}, nil)
+	return s, nil
+}
