@@ -42,6 +42,11 @@ soak: kube ## everything at once under load for DURATION, 10m; FLAGS=-seed=N rep
 bench-cluster: kube ## figures of the manager: 1,000 routes, 5,000 endpoints, 500 gateways; FLAGS=-figures=FILE for JSON
 	$(STATIC) go test -tags e2e -count=1 -timeout 60m -v ./test/scale/ -args -gateways=100 -samples=50 -idle=5m -flat=500 $(FLAGS)
 
+.PHONY: bench-mesh
+bench-mesh: ## figures of mesh members: CA rotations, onboarding and 1,000 gateways, at 500 requests a second
+	go test -count=1 -timeout 30m -parallel 1 -v -run 'Rotations|Onboarding|Still|Many' ./test/mesh/ -args -rate=500 -breath=2s -pods=3 -gateways=1000 -tables
+	go test -run '^$$' -bench 'Verdicts|Mesh' ./meshsync/ ./internal/translate/
+
 .PHONY: conformance
 conformance: kube ## the whole Gateway API conformance suite, in five profiles; the report goes to docs/conformance
 	$(STATIC) ./test/conformance/run.sh

@@ -71,10 +71,19 @@ func (s *plansServer) do(method, at, contentType string, body any) json.RawMessa
 	return w.Body.Bytes()
 }
 
-// put makes an object with its status.
+// put makes a plan with its status, or a Gateway or Service to be there.
 func (s *plansServer) put(obj map[string]any) {
 	meta := obj["metadata"].(map[string]any)
-	all := plansAPI + "/namespaces/" + meta["namespace"].(string) + "/gatewayplans"
+	inside := "/namespaces/" + meta["namespace"].(string)
+	switch obj["kind"] {
+	case "Gateway":
+		s.do(http.MethodPost, "/apis/gateway.networking.k8s.io/v1"+inside+"/gateways", "application/json", obj)
+		return
+	case "Service":
+		s.do(http.MethodPost, "/api/v1"+inside+"/services", "application/json", obj)
+		return
+	}
+	all := plansAPI + inside + "/gatewayplans"
 	at := all + "/" + meta["name"].(string)
 	s.do(http.MethodPost, all, "application/json", obj)
 	s.do(http.MethodPatch, at+"/status", "application/merge-patch+json", map[string]any{"status": obj["status"]})
@@ -84,9 +93,9 @@ func (s *plansServer) put(obj map[string]any) {
 	slices.Sort(s.paths)
 }
 
-// apiserver KUBECONFIG [FILE]: starts an API server with the GatewayPlans of a file,
-// and writes a kubeconfig for it. It refuses writes to a plan that is named
-// forbidden, changes the hash of one named moving before each write, and the
+// apiserver KUBECONFIG [FILE]: starts an API server with the GatewayPlans, Gateways
+// and Services of a file, and writes a kubeconfig for it. It lets nobody read a
+// Gateway named secret, refuses writes to a plan that is named forbidden, changes the hash of one named moving before each write, and the
 // conditions of one named restless.
 func apiserver(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || len(args) > 2 {
@@ -113,8 +122,11 @@ contexts: [{name: test, context: {cluster: c, namespace: edge}}, {name: spare, c
 `)
 }
 
-// meddle is what others do right before a person's write.
+// meddle is what others do right before a person's call.
 func (s *plansServer) meddle(c fakeapi.Call) error {
+	if path.Base(c.Path) == "secret" && path.Base(path.Dir(c.Path)) == "gateways" {
+		return apierrors.NewForbidden(schema.GroupResource{Group: "gateway.networking.k8s.io", Resource: "gateways"}, "secret", fmt.Errorf("ask a viewer"))
+	}
 	if c.Method != http.MethodPatch || strings.HasSuffix(c.Path, "/status") {
 		return nil
 	}

@@ -1,5 +1,6 @@
 // Command gatehouse makes load balancers what Gateway API manifests ask for. This
-// package only chooses which providers there are; package cli is the command.
+// package only chooses which providers and meshes there are; package cli is the
+// command.
 package main
 
 import (
@@ -32,6 +33,7 @@ func run(embedded local.Config) int {
 	context.AfterFunc(ctx, stop)
 	config := cli.Config{
 		Providers: []cli.Provider{fake(embedded)},
+		Meshes:    meshes,
 		Extra:     []func(cli.Env) *cobra.Command{demo.Command, fakeCloud},
 	}
 	return cli.Main(ctx, config, cli.StandardEnv(), os.Args[1:])

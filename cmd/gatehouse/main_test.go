@@ -39,7 +39,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NO_COLOR", "")
 			env.Setenv("TERM", "xterm")
 			env.Setenv("NL", "\n")
-			for _, example := range []string{"shop", "service"} {
+			for _, example := range []string{"shop", "service", "mesh"} {
 				if err := os.CopyFS(filepath.Join(env.WorkDir, example), os.DirFS(filepath.Join("..", "..", "examples", example))); err != nil {
 					return err
 				}
@@ -59,6 +59,8 @@ func TestScripts(t *testing.T) {
 			"occupy":    occupy,
 			"empty":     empty,
 			"apiserver": apiserver,
+			"cluster":   cluster,
+			"meshpod":   meshPod,
 		},
 	})
 }

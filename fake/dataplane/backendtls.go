@@ -52,6 +52,7 @@ func (g *gateway) compileBackendTLS(p lbmodel.Pool) (*backendTLS, error) {
 		MinVersion: minVersion(t.MinVersion),
 		// The check is ours: the standard one can't compare SPIFFE IDs.
 		InsecureSkipVerify: true,
+		Time:               g.plane.config.Now,
 	}}
 	if err := g.addVerifier(out, p); err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func (g *gateway) addVerifier(out *backendTLS, p lbmodel.Pool) error {
 		}
 		return nil
 	}
-	v, err := newVerifier(p.TLS, g.trust[p.TLS.Trust])
+	v, err := newVerifier(p.TLS, g.trust[p.TLS.Trust], g.plane.config.Now)
 	if err != nil {
 		return err
 	}

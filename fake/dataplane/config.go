@@ -31,6 +31,8 @@ type Config struct {
 	Ports        Ports
 	Resolver     Resolver       // of FQDN endpoints; nil is net.DefaultResolver
 	SystemRoots  *x509.CertPool // what Trust.System means; nil is this machine's
+	// Now is the time by which backends' certificates are judged; nil is time.Now.
+	Now func() time.Time
 }
 
 // Resolver looks up the addresses of an FQDN endpoint. *net.Resolver is one.
@@ -110,6 +112,9 @@ func (c Config) withDefaults() Config {
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 30*time.Second)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	if c.Resolver == nil {
 		c.Resolver = net.DefaultResolver

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"gatehouse.dev/lbmodel"
 )
@@ -21,6 +22,7 @@ type verifier struct {
 	roots *x509.CertPool
 	sans  []lbmodel.SAN
 	sni   string // the name that must match when there are no SANs
+	now   func() time.Time
 }
 
 // errUnverifiable is a pool that asks for a verification that cannot be had.
@@ -36,7 +38,7 @@ func (e *nameError) Error() string {
 	return fmt.Sprintf("the backend's certificate is for %q, wanted is %q", e.presented, e.wanted)
 }
 
-func newVerifier(t *lbmodel.BackendTLS, trust *trust) (*verifier, error) {
+func newVerifier(t *lbmodel.BackendTLS, trust *trust, now func() time.Time) (*verifier, error) {
 	switch {
 	case trust == nil:
 		return nil, fmt.Errorf("%w: trust %q is not part of the gateway", errUnverifiable, t.Trust)
@@ -45,7 +47,7 @@ func newVerifier(t *lbmodel.BackendTLS, trust *trust) (*verifier, error) {
 	case t.SNI == "" && len(t.SANs) == 0:
 		return nil, fmt.Errorf("%w: neither a server name nor a subject alternative name is given", errUnverifiable)
 	}
-	return &verifier{roots: trust.pool, sans: t.SANs, sni: t.SNI}, nil
+	return &verifier{roots: trust.pool, sans: t.SANs, sni: t.SNI, now: now}, nil
 }
 
 // verify returns the root that the chain ends in. It runs for every handshake,
@@ -55,7 +57,7 @@ func (v *verifier) verify(state tls.ConnectionState) (*x509.Certificate, error) 
 		return nil, errNoCertificate
 	}
 	leaf := state.PeerCertificates[0]
-	options := x509.VerifyOptions{Roots: v.roots, Intermediates: x509.NewCertPool()}
+	options := x509.VerifyOptions{Roots: v.roots, Intermediates: x509.NewCertPool(), CurrentTime: v.now()}
 	for _, c := range state.PeerCertificates[1:] {
 		options.Intermediates.AddCert(c)
 	}

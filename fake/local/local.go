@@ -30,6 +30,7 @@ type Config struct {
 	Trouble      func(dataplane.Trouble) // told of backends that cannot be reached or believed; nil is Log, at Warn
 	Resolver     dataplane.Resolver      // of names that pools send to; nil is this machine's
 	Intercept    cloud.Interceptor       // sees, and may spoil, every call; nil is nobody
+	Now          func() time.Time        // by which backends' certificates are judged; nil is time.Now
 	HealthEvery  time.Duration           // between two reports of the endpoints' health to the cloud; 500 ms
 }
 
@@ -88,7 +89,7 @@ func (l *Local) Serve(ctx context.Context) error {
 	}
 	l.plane = dataplane.New(dataplane.Config{
 		Log: l.config.Log, Ports: l.config.Ports, DrainTimeout: l.config.DrainTimeout, AccessLog: l.config.AccessLog,
-		Resolver: l.config.Resolver, Trouble: l.config.Trouble,
+		Resolver: l.config.Resolver, Trouble: l.config.Trouble, Now: l.config.Now,
 	})
 	ctx, l.stop = context.WithCancel(context.WithoutCancel(ctx))
 	health := reporter{cloud: l.Cloud, plane: l.plane}
@@ -147,6 +148,12 @@ func (l *Local) gateways() []dataplane.Gateway {
 		out = append(out, dataplane.Gateway{Model: s.Gateway, Addresses: s.Addresses, Keys: s.Keys})
 	}
 	return out
+}
+
+// Client is another client of the cloud, with a keyring of its own: what a second
+// process has of it.
+func (l *Local) Client(keys providers.Keyring) providers.Provider {
+	return cloud.NewProvider(l.Cloud, keys)
 }
 
 // Broken is what could not be served when the data plane was last programmed.

@@ -336,7 +336,7 @@ func (a *app) intend(e *engine, where state, all []reconcile.Gateway, pass recon
 // conclude prints and saves what came of a pass.
 func (a *app) conclude(e *engine, where state, c conclusion) error {
 	now := time.Now()
-	statuses, err := statusesOf(e.loop.Statuses(c.planned, c.pass, now), e.record.Statuses)
+	statuses, err := statusesOf(append(e.loop.Statuses(c.planned, c.pass, now), e.bindingStatuses(c, now)...), e.record.Statuses)
 	if err != nil {
 		return err
 	}

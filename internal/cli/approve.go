@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 
 	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/internal/cli/cluster"
@@ -16,7 +15,7 @@ import (
 
 type approveRequest struct {
 	clusterFlags
-	name types.NamespacedName
+	name cluster.Ref
 	hash string
 	yes  bool
 }
@@ -26,10 +25,11 @@ func (a *app) approve() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approve NAME",
 		Short: "Approve what a gateway's plan shows",
-		Long: `Shows the plan that a Gateway of a cluster waits with, asks, and approves exactly that
-plan: one that changes meanwhile stays unapproved. Where nobody can be asked it needs
---yes, or the hash of the plan that was read before.`,
-		Example: "  gatehouse approve shop -n edge\n  gatehouse approve edge/shop --hash \"$(gatehouse plans edge/shop -o json | jq -r .status.plan.hash)\"",
+		Long: `Shows the plan that a Gateway or a Service of a cluster waits with, asks, and approves
+exactly that plan: one that changes meanwhile stays unapproved. Where nobody can be asked
+it needs --yes, or the hash of the plan that was read before. A Gateway is NAME or
+NAMESPACE/NAME, a Service service/NAME or service/NAMESPACE/NAME.`,
+		Example: "  gatehouse approve shop -n edge\n  gatehouse approve service/quiz -n games\n  gatehouse approve edge/shop --hash \"$(gatehouse plans edge/shop -o json | jq -r .status.plan.hash)\"",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			open, err := cluster.Open(r.access)
@@ -57,7 +57,7 @@ func (a *app) runApprove(ctx context.Context, open *cluster.Cluster, r approveRe
 		return fmt.Errorf("nothing was approved: %w", err)
 	}
 	if plan.Spec.Approve == plan.Status.Plan.Hash {
-		a.out.Printf("%s is approved already.\n", r.name)
+		a.out.Printf("%s is approved already.\n", spelled(r.name))
 		return nil
 	}
 	if err := a.confirmApproval(plan, r); err != nil {
@@ -70,7 +70,7 @@ func (a *app) runApprove(ctx context.Context, open *cluster.Cluster, r approveRe
 	if err != nil {
 		return err
 	}
-	a.out.Printf("%s %s approved.\n", a.out.Paint(term.Green, "✓"), r.name)
+	a.out.Printf("%s %s approved.\n", a.out.Paint(term.Green, "✓"), spelled(r.name))
 	return nil
 }
 
@@ -81,7 +81,7 @@ func approvable(p *v1alpha1.GatewayPlan, hash string) error {
 	case p.Status.Plan == nil:
 		return errNothingWaits
 	case c != nil && c.Reason == planOnly:
-		return errors.New("its gateway's parameters say PlanOnly: nothing of it is ever done")
+		return errors.New("the parameters say PlanOnly: nothing of it is ever done")
 	case hash != "" && hash != p.Status.Plan.Hash:
 		return fmt.Errorf("%w: its hash is %s now", cluster.ErrChanged, visible(p.Status.Plan.Hash))
 	default:
@@ -98,7 +98,7 @@ func (a *app) confirmApproval(p *v1alpha1.GatewayPlan, r approveRequest) error {
 	if !a.interactive() {
 		return errors.New("nothing was approved: there is no terminal to ask on; --yes or --hash approves without asking")
 	}
-	yes, err := a.ask("Approve this plan of Gateway " + r.name.String() + "?")
+	yes, err := a.ask("Approve this plan of " + r.name.String() + "?")
 	if err == nil && !yes {
 		err = errors.New("nothing was approved: you did not agree")
 	}

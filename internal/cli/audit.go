@@ -13,16 +13,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gatehouse.dev/internal/cli/cluster"
 	"gatehouse.dev/internal/cli/term"
 	"gatehouse.dev/internal/controller/audit"
 )
 
 // auditFilter says which entries are shown. What is empty fits all.
 type auditFilter struct {
-	gateway string
-	op      string
-	since   string
-	from    time.Time // what since means
+	gateway   string
+	namespace string
+	op        string
+	since     string
+	from      time.Time // what since means
+	of        called    // what gateway means
 }
 
 func (a *app) audit() *cobra.Command {
@@ -33,11 +36,15 @@ func (a *app) audit() *cobra.Command {
 		Short: "Read the record of a controller's calls",
 		Long: `Shows the audit log of a controller: every call that may have changed a cloud, when it was
 made, for which gateway, and what came of it. With -o json each entry is one line. Lines
-that a crash has cut are counted and passed over.`,
+that a crash has cut are counted and passed over. A name without a namespace is in that
+of -n, or of the kubeconfig's context.`,
 		Example: "  gatehouse audit audit.log --gateway edge/shop --since 2h\n  gatehouse audit audit.log --op 'Delete*' -o json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var err error
+			if filter.of, err = calledBy(filter.gateway, filter.namespace); err != nil {
+				return err
+			}
 			if filter.from, err = sinceTime(filter.since, time.Now()); err != nil {
 				return err
 			}
@@ -47,7 +54,8 @@ that a crash has cut are counted and passed over.`,
 			return a.runAudit(args[0], filter, f)
 		},
 	}
-	cmd.Flags().StringVar(&filter.gateway, "gateway", "", "only calls of this gateway, or made for it: [Kind/]NAMESPACE/NAME")
+	cmd.Flags().StringVar(&filter.gateway, "gateway", "", "only calls of this gateway, or made for it: [gateway/|service/][NAMESPACE/]NAME")
+	cmd.Flags().StringVarP(&filter.namespace, "namespace", "n", "", "namespace of --gateway (that of the kubeconfig's context)")
 	cmd.Flags().StringVar(&filter.since, "since", "", "only calls since then: a span such as 90m, or a time as 2006-01-02T15:04:05Z")
 	cmd.Flags().StringVar(&filter.op, "op", "", "only this operation: CreateRule, Delete*")
 	f.addTo(cmd, "how to print it")
@@ -117,6 +125,10 @@ func (a *app) auditTable(from io.Reader, filter auditFilter) error {
 		return err
 	}
 	if t.Empty() {
+		if filter.of != (called{}) {
+			a.out.Printf("No such call of %s in namespace %s.\n", filter.of.name, filter.of.namespace)
+			return nil
+		}
 		a.out.Println("No such call.")
 		return nil
 	}
@@ -158,13 +170,36 @@ func (f auditFilter) lets(e audit.Entry) bool {
 		return true
 	}
 	matches, _ := path.Match(cmp.Or(f.op, "*"), e.Op) // the pattern was checked
-	return matches && (f.gateway == "" || calls(e.Gateway, f.gateway) || calls(e.For.String(), f.gateway))
+	return matches && (f.of == (called{}) || f.of.names(e.Gateway) || f.of.names(e.For.String()))
 }
 
-// calls says whether a name, with its kind or without, is that of an object.
-func calls(object, name string) bool {
-	_, short, _ := strings.Cut(object, "/")
-	return object == name || short == name
+// called is an object by name, of any kind where kind is empty; without a name it is
+// every object.
+type called struct{ kind, namespace, name string }
+
+// calledBy reads a name from the command line.
+func calledBy(arg, namespace string) (out called, err error) {
+	if arg == "" {
+		return out, nil
+	}
+	var ok bool
+	if out.kind, out.namespace, out.name, ok = splitName(arg); !ok {
+		return out, usagef("--gateway %q: want NAME or NAMESPACE/NAME, after gateway/ or service/ if need be", arg)
+	}
+	if namespace != "" && out.namespace != "" && namespace != out.namespace {
+		return out, usagef("--gateway %q is not in namespace %s, which -n names", arg, namespace)
+	}
+	if out.namespace = cmp.Or(out.namespace, namespace); out.namespace != "" {
+		return out, nil
+	}
+	out.namespace, err = cluster.Namespace(cluster.Access{})
+	return out, err
+}
+
+// names says whether an object of the record, Kind/namespace/name, is meant.
+func (c called) names(object string) bool {
+	kind, rest, _ := strings.Cut(object, "/")
+	return rest == c.namespace+"/"+c.name && (c.kind == "" || c.kind == kind)
 }
 
 // whose is the gateway of an entry or, for what gateways share, whom it was made for.

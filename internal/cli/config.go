@@ -10,14 +10,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/meshsync"
 	"gatehouse.dev/providers"
 )
 
-// Config is what main gives the command: the providers there are and the
-// commands that are not in this package.
+// Config is what main gives the command: the providers and meshes there
+// are, and the commands that are not in this package.
 type Config struct {
 	Providers []Provider
-	Extra     []func(Env) *cobra.Command // demo
+	// Meshes makes the dialects that gateways can be members of, by Dialect.Controller.
+	// Domains are the trust domains that somebody named, likewise. Nil is none.
+	Meshes func(domains map[string]string) map[string]meshsync.Dialect
+	Extra  []func(Env) *cobra.Command // demo
 }
 
 // Provider is a kind of load balancer that the command can plan and apply.

@@ -121,6 +121,9 @@ func writeReference(dir string, root *cobra.Command) error {
 	out.WriteString("\n```\n" + start + "\n```\n" + epilogue)
 	for _, cmd := range commandsOf(root) {
 		describe(&out, cmd)
+		for _, below := range commandsOf(cmd) {
+			describe(&out, below)
+		}
 	}
 	out.WriteString("\n## Every command\n\n")
 	options(&out, root.PersistentFlags())

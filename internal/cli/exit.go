@@ -9,7 +9,7 @@ import (
 const (
 	exitOK      = 0
 	exitError   = 1
-	exitChanges = 2 // plan found something to do, as terraform's -detailed-exitcode
+	exitChanges = 2 // plan found something to do, as terraform's -detailed-exitcode; the mesh commands found something that is not well
 	exitPartial = 3 // apply did a part: some steps failed, wait or were kept back
 )
 

@@ -74,7 +74,10 @@ func (p tracePrinter) tried(all []tried) {
 func (p tracePrinter) backend(b traceBackend) {
 	share := fmt.Sprintf("%-5s", b.Share)
 	if b.Pool == "" {
-		p.stop("share", share+" "+p.Paint(term.Red, status(b.Status))+" "+b.Location, b.Source)
+		p.stop("share", strings.TrimSpace(share+" "+p.Paint(term.Red, status(b.Status))+" "+b.Location), b.Source)
+		if b.Why != "" {
+			p.more(term.Wrap(b.Why, p.Width()-12)...)
+		}
 		return
 	}
 	p.stop("pool", share+" "+b.Pool, b.Source)

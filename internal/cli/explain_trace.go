@@ -55,6 +55,7 @@ type traceBackend struct {
 	Share     string             `json:"share"`
 	Status    int                `json:"status,omitzero"` // the share is answered by the gateway
 	Location  string             `json:"location,omitzero"`
+	Why       string             `json:"why,omitzero"` // the gateway has no pool for it
 	Pool      string             `json:"pool,omitzero"`
 	Source    lbmodel.Source     `json:"source,omitzero"` // of the pool, or of the broken reference
 	Protocol  string             `json:"protocol,omitzero"`
@@ -311,6 +312,19 @@ func (q question) traceFlow(gw lbmodel.Gateway, t *trace) {
 		return
 	}
 	q.noListener(gw, t, 0)
+}
+
+// because says of shares that the gateway answers itself what is wrong with them.
+func (t *trace) because(findings []lbmodel.Finding) {
+	for i := range t.Backends {
+		b := &t.Backends[i]
+		for _, f := range findings {
+			if b.Pool == "" && b.Status >= http.StatusInternalServerError && f.About == b.Source && severityOf(f) == mistake {
+				b.Why = f.Reason + ": " + f.Detail
+				break
+			}
+		}
+	}
 }
 
 // hostPort is where a person would point curl.

@@ -144,6 +144,7 @@ func (a *app) answer(f format, q question, all []reconcile.Gateway) error {
 	var traces, refused []trace
 	for _, g := range all {
 		t := q.traceIn(g.Served)
+		t.because(g.Findings)
 		if t.Listener == nil {
 			refused = append(refused, t)
 		} else {

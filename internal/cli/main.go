@@ -95,8 +95,9 @@ const start = `Gatehouse turns Gateway API manifests into real load balancers.
 
 const epilogue = `
 Exit codes: 0 done, or nothing to do. 1 an error, for plan also a bad document. 2 plan
-found changes. 3 apply did a part: steps failed, wait, or were kept back, or a
-document was bad.
+found changes, mesh check something blocked, mesh fix no object that would help, mesh
+probe a handshake that failed. 3 apply did a part: steps failed, wait, or were kept back,
+or a document was bad.
 
 Colours follow NO_COLOR, CLICOLOR and CLICOLOR_FORCE. What the fake provider's cloud
 holds is kept in .gatehouse/<cluster> below the working directory; --state or
@@ -169,7 +170,7 @@ func (a *app) commands(root *cobra.Command) {
 			root.AddCommand(c)
 		}
 	}
-	add("look", a.translate(), a.explain(), a.graph(), a.plan(), a.get(), a.plans(), a.audit())
+	add("look", a.translate(), a.explain(), a.graph(), a.plan(), a.get(), a.plans(), a.audit(), a.mesh(), a.trust())
 	add("change", a.apply(), a.destroy(), a.up(), a.approve())
 	add("", a.version(), a.docs())
 	for _, extra := range a.config.Extra {

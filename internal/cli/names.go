@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"gatehouse.dev/internal/cli/cluster"
 	"gatehouse.dev/internal/translate"
 	"gatehouse.dev/lbmodel"
 )
@@ -20,6 +22,48 @@ func nameOf(kind, namespace, name string) string {
 		return kind + "/" + namespace + "/" + name
 	}
 	return namespace + "/" + name
+}
+
+// servicePrefix is before the name of a Service, and gatewayPrefix may be before that
+// of a Gateway.
+const (
+	servicePrefix = "service/"
+	gatewayPrefix = "gateway/"
+)
+
+// splitName reads [KIND/][NAMESPACE/]NAME, where KIND is gateway or service in any
+// case. What it leaves open is empty. Of two parts the first is a kind when it is the
+// name of one: a Gateway of namespace service is gateway/service/NAME.
+func splitName(arg string) (kind, namespace, name string, ok bool) {
+	parts := strings.Split(arg, "/")
+	if len(parts) > 1 {
+		switch strings.ToLower(parts[0]) + "/" {
+		case servicePrefix:
+			kind, parts = translate.KindService, parts[1:]
+		case gatewayPrefix:
+			kind, parts = translate.KindGateway, parts[1:]
+		}
+	}
+	if len(parts) > 2 || slices.Contains(parts, "") {
+		return "", "", "", false
+	}
+	if len(parts) == 2 {
+		namespace = parts[0]
+	}
+	return kind, namespace, parts[len(parts)-1], true
+}
+
+// spelled is an object of a cluster as splitName reads it, with its namespace.
+func spelled(of cluster.Ref) string {
+	name := of.NamespacedName.String()
+	switch {
+	case of.Kind == cluster.Service:
+		return servicePrefix + name
+	case of.Namespace+"/" == servicePrefix || of.Namespace+"/" == gatewayPrefix:
+		return gatewayPrefix + name
+	default:
+		return name
+	}
 }
 
 // title is an owner at the head of what is told about it.

@@ -159,6 +159,7 @@ func (a *app) prepare(ctx context.Context, e *engine, loaded *manifest.Loaded, r
 	wait := term.NewProgress(a.err, "looking at what is there")
 	defer wait.Stop()
 	pass, err := e.loop.Plan(ctx, keys)
+	e.strays = append(e.strays, unissued(e.gateways(keys), e.loop.Leaves)...)
 	a.log.Info("planned", "gateways", len(keys), "steps", len(pass.Plan().Steps), "waits", len(pass.Plan().Later))
 	return keys, pass, err
 }

@@ -55,7 +55,7 @@ func (a *app) addCluster(cmd *cobra.Command, c *clusterFlags) {
 const completionPatience = 2 * time.Second
 
 // planNames are the plans that wait: a completion has nowhere to complain.
-func planNames(ctx context.Context, c clusterFlags) []types.NamespacedName {
+func planNames(ctx context.Context, c clusterFlags) []cluster.Ref {
 	ctx, cancel := context.WithTimeout(ctx, completionPatience)
 	defer cancel()
 	open, err := cluster.Open(c.access)
@@ -66,34 +66,38 @@ func planNames(ctx context.Context, c clusterFlags) []types.NamespacedName {
 	if err != nil {
 		return nil
 	}
-	var out []types.NamespacedName
+	var out []cluster.Ref
 	for _, p := range waitingPlans(plans) {
-		out = append(out, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+		out = append(out, cluster.RefOf(&p))
 	}
 	return out
 }
 
 // spell is a name as a person types it: without the namespace where -n says it.
-func (c clusterFlags) spell(name types.NamespacedName) string {
-	if c.namespace != "" {
-		return name.Name
+func (c clusterFlags) spell(of cluster.Ref) string {
+	switch {
+	case c.namespace == "":
+		return spelled(of)
+	case of.Kind == cluster.Service:
+		return servicePrefix + of.Name
+	default:
+		return of.Name
 	}
-	return name.String()
 }
 
-// name reads NAME or NAMESPACE/NAME.
-func (c clusterFlags) name(arg, otherwise string) (types.NamespacedName, error) {
-	arg = strings.TrimPrefix(arg, "Gateway/")
-	namespace, name, both := strings.Cut(arg, "/")
+// name reads what [splitName] does, of a Gateway unless it says another kind.
+func (c clusterFlags) name(arg, otherwise string) (cluster.Ref, error) {
+	kind, namespace, name, ok := splitName(arg)
 	switch {
-	case !both:
-		return types.NamespacedName{Namespace: cmp.Or(c.namespace, otherwise), Name: arg}, nil
-	case strings.Contains(name, "/") || namespace == "" || name == "":
-		return types.NamespacedName{}, usagef("%q: want the Gateway's name, or namespace/name", arg)
-	case c.namespace != "" && c.namespace != namespace:
-		return types.NamespacedName{}, usagef("%q is not in namespace %s, which -n names", arg, c.namespace)
+	case !ok:
+		return cluster.Ref{}, usagef("%q: want NAME or NAMESPACE/NAME of a Gateway, or service/NAME or service/NAMESPACE/NAME", arg)
+	case c.namespace != "" && namespace != "" && c.namespace != namespace:
+		return cluster.Ref{}, usagef("%q is not in namespace %s, which -n names", arg, c.namespace)
 	default:
-		return types.NamespacedName{Namespace: namespace, Name: name}, nil
+		return cluster.Ref{
+			Kind:           cmp.Or(kind, cluster.Gateway),
+			NamespacedName: types.NamespacedName{Namespace: cmp.Or(namespace, c.namespace, otherwise), Name: name},
+		}, nil
 	}
 }
 
@@ -103,9 +107,10 @@ func (a *app) plans() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plans [NAME]",
 		Short: "Show what waits for approval in a cluster",
-		Long: `Lists the plans of a cluster's gateways that wait for somebody to approve them, of all
-namespaces or of one. With the name of a Gateway its plan is shown as plan shows one.`,
-		Example: "  gatehouse plans\n  gatehouse plans shop -n edge\n  gatehouse plans edge/shop -o json | jq -r .status.plan.hash",
+		Long: `Lists the plans of a cluster's Gateways and Services that wait for somebody to approve
+them, of all namespaces or of one. With a name that plan is shown as plan shows one. A
+Gateway is NAME or NAMESPACE/NAME, a Service service/NAME or service/NAMESPACE/NAME.`,
+		Example: "  gatehouse plans\n  gatehouse plans shop -n edge\n  gatehouse plans service/quiz -n games\n  gatehouse plans edge/shop -o json | jq -r .status.plan.hash",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			open, err := cluster.Open(c.access)
@@ -144,7 +149,7 @@ func (a *app) listPlans(ctx context.Context, open *cluster.Cluster, c clusterFla
 	for _, p := range waiting {
 		said, paint := approvedOf(p)
 		n := p.Status.Plan
-		t.Cells(term.Cell{Text: p.Namespace}, term.Cell{Text: p.Name, Paint: term.Bold},
+		t.Cells(term.Cell{Text: p.Namespace}, term.Cell{Text: clusterFlags{namespace: p.Namespace}.spell(cluster.RefOf(&p)), Paint: term.Bold},
 			term.Cell{Text: count32(n.Add), Paint: term.Green}, term.Cell{Text: count32(n.Change), Paint: term.Yellow}, term.Cell{Text: count32(n.Destroy), Paint: term.Red},
 			term.Cell{Text: said, Paint: paint}, term.Cell{Text: age(waitingSince(p), time.Now())})
 	}
@@ -209,7 +214,7 @@ func age(since, now time.Time) string {
 	}
 }
 
-func (a *app) showWaiting(ctx context.Context, open *cluster.Cluster, name types.NamespacedName, f format) error {
+func (a *app) showWaiting(ctx context.Context, open *cluster.Cluster, name cluster.Ref, f format) error {
 	plan, err := open.Plan(ctx, name)
 	if err != nil {
 		return err
@@ -224,7 +229,7 @@ func (a *app) showWaiting(ctx context.Context, open *cluster.Cluster, name types
 // printWaiting writes a plan and how its approval stands.
 func (a *app) printWaiting(p *v1alpha1.GatewayPlan) {
 	if p.Status.Plan == nil {
-		a.out.Printf("Nothing of Gateway %s/%s waits for approval.\n", p.Namespace, p.Name)
+		a.out.Printf("Nothing of %s waits for approval.\n", cluster.RefOf(p))
 	} else {
 		a.out.Printf("%s\n", visible(p.Status.Plan.Text))
 		a.out.Printf("Hash: %s\n", visible(p.Status.Plan.Hash))

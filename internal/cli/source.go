@@ -31,6 +31,8 @@ type source struct {
 
 	serviceDefault    string   // provider
 	serviceParameters []string // provider=namespace/name
+
+	trustDomains []string // mesh=domain
 }
 
 func (s *source) addTo(cmd *cobra.Command) {
@@ -40,6 +42,7 @@ func (s *source) addTo(cmd *cobra.Command) {
 	f.BoolVar(&s.strict, "strict", false, "refuse everything if one document is bad")
 	f.StringVar(&s.serviceDefault, "service-default", "", "provider of Services of type LoadBalancer that name no loadBalancerClass")
 	f.StringArrayVar(&s.serviceParameters, "service-parameters", nil, "GatewayParameters of a provider's Services, as PROVIDER=NAMESPACE/NAME; may be repeated")
+	f.StringArrayVar(&s.trustDomains, "trust-domain", nil, "trust domain that no object has, as MESH=DOMAIN, such as consul.hashicorp.com/consul=<uuid>.consul; may be repeated")
 }
 
 // onlyGateways lets a command look at some gateways only.
@@ -72,8 +75,10 @@ func (a *app) load(ctx context.Context, s source) (*manifest.Loaded, error) {
 }
 
 func (a *app) manifestOptions(s source) manifest.Options {
+	dialects, _ := a.dialects(s) // what is wrong with a flag, translateOptions says
 	o := manifest.Options{
-		Paths: s.paths, Stdin: a.env.In, Cluster: a.flags.cluster, DefaultNamespace: s.namespace, Schemas: &a.schemas,
+		MeshKinds: translate.Options{Dialects: dialects}.Reads(),
+		Paths:     s.paths, Stdin: a.env.In, Cluster: a.flags.cluster, DefaultNamespace: s.namespace, Schemas: &a.schemas,
 	}
 	if s.strict {
 		o.Strict = manifest.RefuseAll
@@ -118,6 +123,9 @@ func (a *app) printProblem(mark string, paint term.Paint, p manifest.Problem) {
 func (a *app) translateOptions(s source) (o translate.Options, err error) {
 	o = translate.Options{Controllers: map[string]string{}, ServiceDefault: s.serviceDefault}
 	if o.ServiceParameters, err = serviceParameters(s.serviceParameters); err != nil {
+		return o, err
+	}
+	if o.Dialects, err = a.dialects(s); err != nil {
 		return o, err
 	}
 	for _, name := range append(slices.Collect(maps.Keys(o.ServiceParameters)), s.serviceDefault) {
@@ -178,6 +186,7 @@ func (a *app) read(ctx context.Context, s source) (reading, error) {
 	if len(s.gateways) == 0 {
 		out.strays = strays(loaded.Snapshot)
 	}
+	out.strays = append(out.strays, unissued(out.gateways, func(reconcile.Gateway) map[string]lbmodel.Leaf { return nil })...)
 	return out, nil
 }
 

@@ -93,6 +93,7 @@ type server struct {
 	engine  *engine
 	latest  reconcile.Latest
 	retries int
+	due     due
 	recheck <-chan time.Time // when to look again for what is missing from the files
 	doubt   bool             // the files were never read whole
 	told    told
@@ -180,6 +181,7 @@ func (s *server) pass(ctx context.Context, keys []translate.Key) {
 	line := term.NewProgress(s.err, "")
 	done := s.engine.loop.Apply(ctx, plan, progress(line, len(plan.Plan().Steps)))
 	line.Stop()
+	s.due.passed(done)
 	n := tally(done)
 	for _, text := range n.failed {
 		s.say(term.Red, "✗", "%s", text)
@@ -272,6 +274,9 @@ func (s *server) follow(ctx context.Context, changed <-chan struct{}) error {
 			s.tellTrouble(t)
 		case <-s.recheck:
 			s.reload(ctx)
+		case <-s.dueNow():
+			s.due = due{}
+			s.pass(ctx, s.engine.loop.Index().Gateways())
 		case <-s.again():
 			s.pass(ctx, s.engine.loop.Index().Gateways())
 		}

@@ -57,7 +57,7 @@ func (s *server) reload(ctx context.Context) {
 		s.pass(ctx, s.undoubted(s.change(d)))
 	case d.Empty():
 		s.tellFindings()
-	case d.EndpointsOnly():
+	case s.engine.loop.EndpointsOnly(d):
 		s.endpoints(ctx, d)
 	default:
 		s.pass(ctx, s.change(d))
@@ -133,7 +133,8 @@ func concerns(keys []translate.Key) string {
 
 // findings are those of all gateways, and of what no gateway has.
 func (s *server) findings() []lbmodel.Finding {
-	return slices.Concat(findingsOf(s.engine.loop.Gateways()), s.latest.Kept, s.classless(), strays(s.latest.Snapshot))
+	return slices.Concat(findingsOf(s.engine.loop.Gateways()), s.latest.Kept, s.classless(), strays(s.latest.Snapshot),
+		unissued(s.engine.loop.Gateways(), s.engine.loop.Leaves))
 }
 
 // classless are the Gateways that nobody can call ours or not, since their class is

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gatehouse.dev/internal/reconcile"
+	"gatehouse.dev/lbmodel"
 )
 
 // TestPause: what never settles is tried for ever, and never in a hurry. After half
@@ -16,6 +19,40 @@ func TestPause(t *testing.T) {
 		if pause(retry) != time.Minute {
 			t.Errorf("pause %d is %s, want a minute", retry, pause(retry))
 		}
+	}
+}
+
+// TestDue: renewals and ends of overlaps come when nothing in the files changes, and
+// one that a pass did not do makes no haste.
+func TestDue(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	pass := func(waits ...time.Duration) reconcile.Pass {
+		var held lbmodel.Plan
+		for _, w := range waits {
+			held.Later = append(held.Later, lbmodel.Wait{Until: now.Add(w), Reason: lbmodel.WaitRenewal})
+		}
+		return reconcile.Pass{Groups: []reconcile.Group{{Outcome: lbmodel.Outcome{Held: held}}}}
+	}
+	for _, c := range []struct {
+		name, why string
+		passes    []reconcile.Pass
+		want      time.Duration // zero is never
+	}{
+		{name: "nothing is due", why: "a gateway outside of every mesh", passes: []reconcile.Pass{pass()}},
+		{name: "the first counts", why: "the others come with its pass", passes: []reconcile.Pass{pass(20*time.Minute, 10*time.Minute)}, want: 10 * time.Minute},
+		{name: "what others have stays", why: "a pass may be about some gateways only", passes: []reconcile.Pass{pass(10 * time.Minute), pass(20 * time.Minute)}, want: 10 * time.Minute},
+		{name: "it is over", why: "the pass before could not do it", passes: []reconcile.Pass{pass(-time.Minute)}, want: leastPause},
+		{name: "far away", why: "somebody may set the clock", passes: []reconcile.Pass{pass(100 * time.Hour)}, want: mostPause},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var d due
+			for _, p := range c.passes {
+				d.passed(p)
+			}
+			if got, ok := d.wait(now); got != c.want || ok != (c.want > 0) {
+				t.Errorf("got %s, %v, want %s: %s", got, ok, c.want, c.why)
+			}
+		})
 	}
 }
 

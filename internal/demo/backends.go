@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json/v2"
 	"errors"
 	"fmt"
@@ -10,7 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"sync/atomic"
+	"strings"
 	"time"
 )
 
@@ -23,80 +22,40 @@ type answer struct {
 	Client  string `json:"client,omitzero"` // SPIFFE ID that the gateway proved
 }
 
-// mesh is what the pretended mesh's sidecars hold now; a rotation swaps it.
-type mesh struct {
-	config     atomic.Pointer[tls.Config]
-	handshakes *tally // by the CA that signed the client's certificate
-}
-
-// set gives every sidecar a new leaf and a new set of roots, as an agent does.
-func (m *mesh) set(leaf *leaf, roots ...*authority) {
-	m.config.Store(&tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		Certificates: []tls.Certificate{leaf.Certificate},
-		ClientAuth:   tls.RequireAndVerifyClientCert,
-		ClientCAs:    pool(roots...),
-		NextProtos:   []string{"http/1.1"},
-		// A ticket would let a session outlive the CA it was made under.
-		SessionTicketsDisabled: true,
-		VerifyConnection: func(s tls.ConnectionState) error {
-			m.handshakes.add(s.VerifiedChains[0][len(s.VerifiedChains[0])-1].Subject.CommonName)
-			return nil
-		},
-	})
-}
-
-// backends are the demo's workloads, real HTTP servers on loopback.
+// backends are the demo's workloads outside of the mesh, real HTTP servers on
+// loopback.
 type backends struct {
-	mesh    *mesh
 	servers []*http.Server
 	done    chan error
 }
 
-func newBackends() *backends {
-	return &backends{mesh: &mesh{handshakes: newTally()}, done: make(chan error, 32)}
-}
+func newBackends() *backends { return &backends{done: make(chan error, 32)} }
 
-// plain serves one backend in clear text on addr.
-func (b *backends) plain(ctx context.Context, name, addr string) error {
-	return b.serve(ctx, name, addr, nil)
-}
-
-// meshed serves one backend behind a sidecar that demands a client certificate.
-func (b *backends) meshed(ctx context.Context, name, addr string) error {
-	return b.serve(ctx, name, addr, &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			return b.mesh.config.Load(), nil
-		},
-	})
-}
-
-func (b *backends) serve(ctx context.Context, name, addr string, config *tls.Config) error {
+// serve runs one backend in clear text on addr.
+func (b *backends) serve(ctx context.Context, name, addr string) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return fmt.Errorf("backend %s: %w (another demo on this machine? end it, or free the port)", name, err)
-	}
-	if config != nil {
-		listener = tls.NewListener(listener, config)
+		return backendError(name, err)
 	}
 	server := &http.Server{
 		Handler:           echo(name),
 		ReadHeaderTimeout: 5 * time.Second,
-		// Drained connections end in handshakes that are cut short; not news.
-		ErrorLog: log.New(io.Discard, "", 0),
+		ErrorLog:          log.New(io.Discard, "", 0),
 	}
 	b.servers = append(b.servers, server)
 	go func() { b.done <- server.Serve(listener) }()
 	return nil
 }
 
+func backendError(name string, err error) error {
+	return fmt.Errorf("backend %s: %w (another demo on this machine? end it, or free the port)", name, err)
+}
+
+// echo answers with what it was asked. Who came, a sidecar tells.
 func echo(name string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a := answer{Backend: name, Path: r.URL.Path, Host: r.Host, Edge: r.Header.Get("X-Shop-Edge")}
-		if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 && len(r.TLS.PeerCertificates[0].URIs) > 0 {
-			a.Client = r.TLS.PeerCertificates[0].URIs[0].String()
-		}
+		_, a.Client, _ = strings.Cut(r.Header.Get("X-Forwarded-Client-Cert"), ";URI=")
 		w.Header().Set("Content-Type", "application/json")
 		body, err := json.Marshal(a)
 		if err != nil {

@@ -4,11 +4,9 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/hex"
 	"encoding/pem"
 	"fmt"
 	"math/big"
@@ -24,7 +22,10 @@ const (
 	century = 100 * 365 * day
 )
 
-// authority is a CA: a pretended mesh's, or the one of the shop's public site.
+// leafKey is a certificate with its key.
+type leafKey = tls.Certificate
+
+// authority is a CA: the one of the shop's public site, or of the example's mesh.
 type authority struct {
 	name     string
 	lifetime time.Duration // of the root and of its leaves
@@ -108,12 +109,6 @@ func encode(der []byte, key *ecdsa.PrivateKey) (*leaf, error) {
 
 func (a *authority) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
-}
-
-// fingerprint is the SHA-256 of the root, hex, as the model names it.
-func (a *authority) fingerprint() string {
-	sum := sha256.Sum256(a.cert.Raw)
-	return hex.EncodeToString(sum[:])
 }
 
 func pool(roots ...*authority) *x509.CertPool {

@@ -9,7 +9,6 @@ import (
 
 // The names that examples/shop uses.
 const (
-	cartID = "spiffe://cluster.local/ns/checkout/sa/cart"
 	edgeID = "spiffe://cluster.local/ns/edge/sa/gatehouse-shop"
 	site   = "www.shop.test"
 )
@@ -27,16 +26,22 @@ const certificatesHeader = `# Throw-away certificates of this example, with thei
 # (docs/decisions/0010 says why they are here; the demo itself makes new ones).
 `
 
-var certificatesYAML = template.Must(template.New("").Parse(`apiVersion: v1
+// siteYAML is the certificate of the shop's site.
+func siteYAML(l *leaf) []byte {
+	b64 := base64.StdEncoding.EncodeToString
+	return fmt.Appendf(nil, `apiVersion: v1
 kind: Secret
 metadata:
   name: shop-tls
   namespace: edge
 type: kubernetes.io/tls
 data:
-  tls.crt: {{.SiteCert}}
-  tls.key: {{.SiteKey}}
----
+  tls.crt: %s
+  tls.key: %s
+`, b64(l.certPEM), b64(l.keyPEM))
+}
+
+var meshYAML = template.Must(template.New("").Parse(`---
 # What a mesh's CA would issue to the gateway's own service account.
 apiVersion: v1
 kind: Secret
@@ -67,10 +72,9 @@ func (m material) yaml() ([]byte, error) {
 			roots.Write(line)
 		}
 	}
-	var out bytes.Buffer
+	out := bytes.NewBuffer(siteYAML(m.site))
 	b64 := base64.StdEncoding.EncodeToString
-	err := certificatesYAML.Execute(&out, map[string]string{
-		"SiteCert": b64(m.site.certPEM), "SiteKey": b64(m.site.keyPEM),
+	err := meshYAML.Execute(out, map[string]string{
 		"EdgeCert": b64(m.edge.certPEM), "EdgeKey": b64(m.edge.keyPEM),
 		"Roots": roots.String(),
 	})

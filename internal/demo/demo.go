@@ -5,15 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"gatehouse.dev/fake/local"
 	"gatehouse.dev/internal/cli/term"
+	"gatehouse.dev/internal/member"
 	"gatehouse.dev/internal/standalone"
 	"gatehouse.dev/internal/translate"
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/providers"
 )
 
 // Config says how a demo is told.
@@ -27,17 +31,14 @@ type Config struct {
 
 // demo is one run.
 type demo struct {
-	config      Config
-	files       files
-	stack       *standalone.Stack
-	backends    *backends
-	visitor     *visitor
-	public      *authority
-	mesh        *authority // what the mesh is rooted in now
-	edgeIssuer  *authority
-	authorities []*authority
-	material    material
-	report      Report
+	config   Config
+	files    files
+	stack    *standalone.Stack
+	backends *backends
+	visitor  *visitor
+	public   *authority
+	mesh     *mesh
+	report   Report
 }
 
 // Run tells the whole story and reports how it went. It leaves nothing behind.
@@ -63,25 +64,28 @@ func Run(ctx context.Context, config Config) (_ Report, err error) {
 	return d.report, nil
 }
 
-// prepare makes CAs, files and backends.
+// prepare makes CAs, the mesh, files and backends.
 func (d *demo) prepare(ctx context.Context) (err error) {
 	if d.public, err = newAuthority("shop site CA", day); err != nil {
 		return err
 	}
-	if d.mesh, err = newAuthority("mesh CA 1", day); err != nil {
+	if d.mesh, err = newMesh(); err != nil {
 		return err
 	}
-	d.authorities = []*authority{d.mesh}
-	if d.material.site, err = d.public.issue("", site, "*.shop.test"); err != nil {
+	cert, err := d.public.issue("", site, "*.shop.test")
+	if err != nil {
 		return err
 	}
 	if d.files, err = writeFiles(ctx); err != nil {
 		return err
 	}
-	if err := d.meshIs(d.mesh, []*authority{d.mesh}); err != nil {
+	if err := d.files.write(certificatesFile, siteYAML(cert)); err != nil {
 		return err
 	}
-	if d.stack, err = standalone.Open(ctx, standalone.Config{Dir: d.files.dir, Cluster: "demo"}); err != nil {
+	if err := d.files.write(rootsFile, d.mesh.yaml()); err != nil {
+		return err
+	}
+	if d.stack, err = d.open(ctx); err != nil {
 		return err
 	}
 	for _, p := range d.stack.Problems {
@@ -90,18 +94,33 @@ func (d *demo) prepare(ctx context.Context) (err error) {
 	return d.startBackends(ctx)
 }
 
+// open is the whole of Gatehouse, by the demo's clock.
+func (d *demo) open(ctx context.Context) (*standalone.Stack, error) {
+	now := d.mesh.clock.now
+	return standalone.Open(ctx, standalone.Config{
+		Dir: d.files.dir, Cluster: "demo", Local: local.Config{Now: now, HealthEvery: 50 * time.Millisecond},
+		Dialects: member.Dialects(), Members: d.mesh.members(), Clock: providers.Clock{Now: now},
+	})
+}
+
 // startBackends serves every endpoint that the manifests name; those of the
 // checkout team stand behind a sidecar.
 func (d *demo) startBackends(ctx context.Context) error {
 	for _, slice := range d.stack.Now.EndpointSlices {
 		name := slice.Namespace + "/" + slice.Labels["kubernetes.io/service-name"]
-		start := d.backends.plain
-		if slice.Namespace == "checkout" {
-			start = d.backends.meshed
-		}
 		for _, endpoint := range slice.Endpoints {
 			addr := net.JoinHostPort(endpoint.Addresses[0], strconv.Itoa(int(*slice.Ports[0].Port)))
-			if err := start(ctx, name, addr); err != nil {
+			if slice.Namespace != "checkout" {
+				if err := d.backends.serve(ctx, name, addr); err != nil {
+					return err
+				}
+				continue
+			}
+			at, err := netip.ParseAddrPort(addr)
+			if err != nil {
+				return err
+			}
+			if err := d.mesh.sidecar(name, at); err != nil {
 				return err
 			}
 		}
@@ -183,6 +202,7 @@ func (d *demo) askMeshDirectly(ctx context.Context) Visit {
 
 func (d *demo) rotation(ctx context.Context) error {
 	d.chapter("The mesh rotates its CA, twice, under load")
+	d.say("  Only what istiod publishes is changed. Where days would pass, the clock is set forward.")
 	err := d.rotate(ctx)
 	d.report.Failed += d.report.Rotation.Failed
 	return err
@@ -200,6 +220,9 @@ func (d *demo) end(ctx context.Context) error {
 		errs = append(errs, d.stack.Close(ctx))
 	}
 	errs = append(errs, d.backends.stop())
+	if d.mesh != nil {
+		errs = append(errs, d.mesh.stop())
+	}
 	if d.files.dir != "" {
 		errs = append(errs, d.files.remove())
 	}

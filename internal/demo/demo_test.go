@@ -35,6 +35,9 @@ func TestDemo(t *testing.T) {
 	if n := report.Canary["web/store-v2"]; n < 10 || n > 30 || n+report.Canary["web/store-v1"] != 200 {
 		t.Errorf("canary %v, want about 20 of 200 from web/store-v2 and the rest from web/store-v1", report.Canary)
 	}
+	if a := report.Tour[4].Answer; !strings.Contains(a, "client is spiffe://cluster.local/ns/gatehouse-system/sa/gatehouse-") {
+		t.Errorf("the mesh let in %q, want the gateway by the identity that the mesh gave it", a)
+	}
 	checkRotation(t, report.Rotation)
 	if strings.Contains(out.String(), "PRIVATE KEY") {
 		t.Error("the demo printed a key")
@@ -49,9 +52,12 @@ func checkRotation(t *testing.T, r Rotation) {
 	if len(r.Stages) != 7 {
 		t.Errorf("%d stages, want 7", len(r.Stages))
 	}
-	for _, s := range r.Stages[1:] {
-		if s.Changes == 0 {
-			t.Errorf("stage %q changed nothing, so it proved nothing", s.Name)
+	// One to add a root, one for the certificate, and two to drop a root: that it was
+	// dropped is written down first.
+	want := []int{0, 1, 1, 2, 1, 1, 2}
+	for i, s := range r.Stages {
+		if s.Changes != want[i] {
+			t.Errorf("stage %q took %d changes, want %d", s.Name, s.Changes, want[i])
 		}
 	}
 	for _, root := range []string{"mesh CA 1", "mesh CA 2", "mesh CA 3"} {
@@ -61,6 +67,26 @@ func checkRotation(t *testing.T, r Rotation) {
 	}
 	if len(r.Handshakes.Gateway) != 3 || len(r.Handshakes.Backend) != 3 {
 		t.Errorf("handshakes under other roots: %+v", r.Handshakes)
+	}
+}
+
+// TestInMesh: the demo is the example with a mesh in it, and says so when the example
+// is not the one that it knows.
+func TestInMesh(t *testing.T) {
+	const gateway = "spec:\n  listeners: []\n"
+	for _, c := range []struct{ name, why, file, text, want string }{
+		{"the gateway", "the mesh gives it a certificate", "gateway.yaml", gateway + "  tls:\n    backend:\n      clientCertificateRef: {name: x}\n", gateway},
+		{"the team in the mesh", "it has a mesh in the place of a policy", checkoutFile, "anything", checkout},
+		{"everybody else", "nothing changes for them", "team-web.yaml", "anything", "anything"},
+		{"another gateway", "a certificate that stayed would hide that of the mesh", "gateway.yaml", gateway, ""},
+		{"something after it", "it would be lost", "gateway.yaml", gateway + "  tls:\n    backend:\n      {}\n---\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, err := inMesh(c.file, c.text)
+			if got != c.want || (err == nil) != (c.want != "") {
+				t.Errorf("got %q, %v, want %q: %s", got, err, c.want, c.why)
+			}
+		})
 	}
 }
 

@@ -2,6 +2,8 @@ package demo
 
 import (
 	"context"
+	_ "embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -25,8 +27,21 @@ const certificatesFile = "certificates.yaml"
 // files is the example in a folder of its own, as the demo changes it.
 type files struct{ dir string }
 
+// The team that is in a mesh here, and in the example has a BackendTLSPolicy.
+const checkoutFile = "team-checkout.yaml"
+
+//go:embed checkout.yaml
+var checkout string
+
+// byHand is where the example's gateway names a certificate that somebody made. The
+// demo's asks the mesh for one.
+const byHand = "\n  tls:\n    backend:\n"
+
+var errExample = errors.New("examples/shop/gateway.yaml is not as the demo knows it: spec.tls.backend is not its last field")
+
 // writeFiles copies the example to a new folder, moved to addresses that are free
-// on this machine. certificates.yaml is left out: the demo makes its own.
+// on this machine. certificates.yaml is left out: the demo makes its own. So is what
+// the demo has of a mesh in its place.
 func writeFiles(ctx context.Context) (files, error) {
 	nets, err := freeNets(ctx)
 	if err != nil {
@@ -49,11 +64,30 @@ func writeFiles(ctx context.Context) (files, error) {
 		if err != nil {
 			return f, err
 		}
-		if err := f.write(name, []byte(nets.Replace(string(text)))); err != nil {
+		changed, err := inMesh(name, string(text))
+		if err != nil {
+			return f, err
+		}
+		if err := f.write(name, []byte(nets.Replace(changed))); err != nil {
 			return f, err
 		}
 	}
 	return f, nil
+}
+
+// inMesh is a file of the example as the demo has it.
+func inMesh(name, text string) (string, error) {
+	switch name {
+	case checkoutFile:
+		return checkout, nil
+	case "gateway.yaml":
+		before, after, found := strings.Cut(text, byHand)
+		if !found || strings.Contains(after, "---") {
+			return "", errExample
+		}
+		return before + "\n", nil
+	}
+	return text, nil
 }
 
 // freeNets finds addresses that nobody listens on, so that two demos can run.

@@ -15,7 +15,7 @@ func (d *demo) model(context.Context) error {
 	if len(gateways) == 0 {
 		return errors.New("the demo's own files hold no gateway")
 	}
-	d.chapter("What the manifests of examples/shop mean")
+	d.chapter("What the manifests mean: examples/shop, with team checkout in a mesh")
 	d.printModel(gateways[0].Served, gateways[0].Findings)
 	return nil
 }

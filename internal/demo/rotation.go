@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,9 +12,8 @@ import (
 // target is what the load asks for: the route into the mesh.
 const target = "https://" + site + "/checkout/cart"
 
-// rotate changes the mesh's CA twice while the load goes on. Each time in the
-// order that loses nothing: trust the new root, then issue under it, then drop
-// the old root.
+// rotate changes the mesh's CA twice while the load goes on, as Istio's operators
+// do: only what the mesh itself publishes is changed, and nothing of the gateway.
 func (d *demo) rotate(ctx context.Context) error {
 	load := newLoad(d.visitor.client)
 	loading, stop := context.WithCancel(ctx)
@@ -28,52 +28,48 @@ func (d *demo) rotate(ctx context.Context) error {
 }
 
 func (d *demo) stages(ctx context.Context, load *load) error {
-	if err := d.stage(ctx, load, "steady, before", nil); err != nil {
+	if err := d.stage(ctx, load, "steady, before", func() (int, error) { return 0, nil }); err != nil {
 		return err
 	}
 	for n := 2; n <= 3; n++ {
-		old := d.mesh
-		next, err := newAuthority(fmt.Sprintf("mesh CA %d", n), day)
-		if err != nil {
-			return err
-		}
-		d.authorities = append(d.authorities, next)
-		both := []*authority{old, next}
+		old, next := rootName(n-1), rootName(n)
 		for _, s := range []struct {
-			name   string
-			issuer *authority
-			roots  []*authority
+			name string
+			do   func() (int, error)
 		}{
-			{fmt.Sprintf("add root %d beside %d", n, n-1), old, both},
-			{fmt.Sprintf("new leaves and client certificate, from %d", n), next, both},
-			{fmt.Sprintf("drop root %d", n-1), next, []*authority{next}},
+			{fmt.Sprintf("the mesh adds root %d beside %d", n, n-1), func() (int, error) {
+				return d.afterwards(ctx, d.mesh.add(next))
+			}},
+			// The gateway asked for a week, and renews after two thirds of it.
+			{fmt.Sprintf("five days later: certificates from %d", n), func() (int, error) {
+				d.mesh.clock.pass(5 * day)
+				return d.afterwards(ctx, d.mesh.sign(next))
+			}},
+			{fmt.Sprintf("the mesh drops root %d; a day later it is gone", n-1), func() (int, error) {
+				noted, err := d.afterwards(ctx, d.mesh.drop(old))
+				if err != nil {
+					return noted, err
+				}
+				d.mesh.clock.pass(day + time.Minute)
+				gone, err := d.afterwards(ctx, nil)
+				return noted + gone, err
+			}},
 		} {
-			if err := d.stage(ctx, load, s.name, func() error { return d.meshIs(s.issuer, s.roots) }); err != nil {
+			if err := d.stage(ctx, load, s.name, s.do); err != nil {
 				return err
 			}
 		}
-		d.mesh = next
 	}
 	return nil
 }
 
-// stage makes one change, applies it, and lets the load go on for a while.
-func (d *demo) stage(ctx context.Context, load *load, name string, change func() error) error {
+// stage does one thing, and lets the load go on for a while. It is told how many
+// changes of the provider that took.
+func (d *demo) stage(ctx context.Context, load *load, name string, do func() (int, error)) error {
 	before := load.report()
-	stage := Stage{Name: name}
-	if change != nil {
-		if err := change(); err != nil {
-			return err
-		}
-		keys, err := d.stack.Reload(ctx)
-		if err != nil {
-			return err
-		}
-		plan, err := d.pass(ctx, keys)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		stage.Changes = len(plan.Steps)
+	changes, err := do()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	select {
 	case <-ctx.Done():
@@ -81,41 +77,28 @@ func (d *demo) stage(ctx context.Context, load *load, name string, change func()
 	case <-time.After(d.config.Breath):
 	}
 	after := load.report()
-	stage.Requests, stage.Failed = after.Requests-before.Requests, after.Failed-before.Failed
+	stage := Stage{Name: name, Changes: changes, Requests: after.Requests - before.Requests, Failed: after.Failed - before.Failed}
 	d.report.Rotation.Stages = append(d.report.Rotation.Stages, stage)
 	d.printStage(stage)
 	return nil
 }
 
-// meshIs gives the sidecars a leaf of issuer and these roots, and writes what the
-// mesh would publish: its roots, and the gateway's own certificate.
-func (d *demo) meshIs(issuer *authority, roots []*authority) error {
-	cart, err := issuer.issue(cartID)
-	if err != nil {
-		return err
+// afterwards publishes the mesh's roots as they are now, and lets Gatehouse do what
+// it thinks best: it is told nothing else.
+func (d *demo) afterwards(ctx context.Context, err error) (changes int, _ error) {
+	if err := errors.Join(err, d.files.write(rootsFile, d.mesh.yaml())); err != nil {
+		return 0, err
 	}
-	d.backends.mesh.set(cart, roots...)
-	if d.material.edge == nil || d.edgeIssuer != issuer {
-		if d.material.edge, err = issuer.issue(edgeID); err != nil {
-			return err
-		}
-		d.edgeIssuer = issuer
+	if _, err := d.stack.Reload(ctx); err != nil {
+		return 0, err
 	}
-	d.material.roots = roots
-	text, err := d.material.yaml()
-	if err != nil {
-		return err
-	}
-	return d.files.write(certificatesFile, text)
+	plan, err := d.pass(ctx, d.stack.Loop.Index().Gateways())
+	return len(plan.Steps), err
 }
 
 // handshakes names the roots that both sides of the mesh hop were verified by.
 func (d *demo) handshakes() Handshakes {
-	names := map[string]string{}
-	for _, a := range d.authorities {
-		names[a.fingerprint()] = a.name
-	}
-	return Handshakes{Gateway: d.backends.mesh.handshakes.snapshot(), Backend: byRoot(d.stack.Local.Counters(), names)}
+	return Handshakes{Gateway: d.mesh.handshakes.snapshot(), Backend: byRoot(d.stack.Local.Counters(), d.mesh.names)}
 }
 
 func byRoot(c dataplane.Counters, names map[string]string) map[string]int {

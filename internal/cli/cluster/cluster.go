@@ -59,6 +59,19 @@ func config(a Access) clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: a.Context})
 }
 
+// Namespace is that of a kubeconfig's context; "default" where there is no
+// kubeconfig, or it says none.
+func Namespace(a Access) (string, error) {
+	namespace, _, err := config(a).Namespace()
+	if clientcmd.IsEmptyConfig(err) {
+		return metav1.NamespaceDefault, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	return namespace, nil
+}
+
 // Contexts are the names of the contexts that a kubeconfig has.
 func Contexts(a Access) []string {
 	raw, err := config(a).RawConfig()
@@ -99,15 +112,45 @@ func (c *Cluster) Plans(ctx context.Context, namespace string) ([]v1alpha1.Gatew
 	return list.Items, nil
 }
 
-// Plan is one of them.
-func (c *Cluster) Plan(ctx context.Context, name types.NamespacedName) (*v1alpha1.GatewayPlan, error) {
-	var plan v1alpha1.GatewayPlan
-	err := c.plans.Get().Namespace(name.Namespace).Resource(resource).Name(name.Name).Do(ctx).Into(&plan)
+// Plan is that of a Gateway or a Service. The error tells one that is not there from
+// one that has no plan.
+func (c *Cluster) Plan(ctx context.Context, of Ref) (*v1alpha1.GatewayPlan, error) {
+	doing := "reading the plan of " + of.String()
+	plan, err := c.plan(ctx, of.planName())
+	if missing(err) || err == nil && RefOf(plan) != of {
+		return nil, fmt.Errorf("%s: %w", doing, c.without(ctx, of))
+	}
 	if err != nil {
-		return nil, explained("reading plan "+name.String(), err)
+		return nil, explained(doing, err)
+	}
+	return plan, nil
+}
+
+func (c *Cluster) plan(ctx context.Context, name types.NamespacedName) (*v1alpha1.GatewayPlan, error) {
+	var plan v1alpha1.GatewayPlan
+	if err := c.plans.Get().Namespace(name.Namespace).Resource(resource).Name(name.Name).Do(ctx).Into(&plan); err != nil {
+		return nil, err
 	}
 	slim(&plan)
 	return &plan, nil
+}
+
+// without says why something has no plan.
+func (c *Cluster) without(ctx context.Context, of Ref) error {
+	const who = "only one with something to approve, or with apply: Approve or PlanOnly, has a plan"
+	err := c.plans.Get().AbsPath(of.path()).Do(ctx).Error()
+	switch {
+	case err == nil:
+		return fmt.Errorf("there is none: %s", who)
+	case missing(err):
+		return fmt.Errorf("there is no such %s", of.Kind)
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("the cluster does not serve the kind %s", of.Kind)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("there is none: %s; you have no right to see whether there is such a %s", who, of.Kind)
+	default:
+		return fmt.Errorf("there is none, and whether there is such a %s is not known: %w", of.Kind, err)
+	}
 }
 
 // slim leaves out what nobody reads, and says what it is: a client forgets that.
@@ -126,7 +169,7 @@ var ErrChanged = errors.New("the plan has changed since it was read")
 // unless the plan changed meanwhile ([ErrChanged]). What else changed in the object,
 // its conditions say, does not matter.
 func (c *Cluster) Approve(ctx context.Context, read *v1alpha1.GatewayPlan) error {
-	name := types.NamespacedName{Namespace: read.Namespace, Name: read.Name}
+	name, doing := types.NamespacedName{Namespace: read.Namespace, Name: read.Name}, "approving the plan of "+RefOf(read).String()
 	hash, version := read.Status.Plan.Hash, read.ResourceVersion
 	for try := 1; ; try++ {
 		err := c.patch(ctx, name, approvalOf(hash, version))
@@ -134,11 +177,14 @@ func (c *Cluster) Approve(ctx context.Context, read *v1alpha1.GatewayPlan) error
 			return nil
 		}
 		if !apierrors.IsConflict(err) || try == conflicts {
-			return explained("approving plan "+name.String(), err)
+			return explained(doing, err)
 		}
-		now, err := c.Plan(ctx, name)
+		now, err := c.plan(ctx, name)
+		if missing(err) {
+			return ErrChanged
+		}
 		if err != nil {
-			return err
+			return explained(doing, err)
 		}
 		if now.UID != read.UID || now.Status.Plan == nil || now.Status.Plan.Hash != hash {
 			return ErrChanged
@@ -167,10 +213,9 @@ func (c *Cluster) patch(ctx context.Context, name types.NamespacedName, body map
 
 // explained adds the way out to the errors that have one.
 func explained(doing string, err error) error {
-	var status apierrors.APIStatus
 	switch {
-	case apierrors.IsNotFound(err) && errors.As(err, &status) && named(status.Status()):
-		return fmt.Errorf("%s: there is none: only a gateway with something to approve, or with apply: Approve or PlanOnly, has one", doing)
+	case missing(err):
+		return fmt.Errorf("%s: it is gone", doing)
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%s: the cluster does not know gatewayplans.gatehouse.dev; is Gatehouse installed there?", doing)
 	case apierrors.IsForbidden(err):
@@ -180,5 +225,12 @@ func explained(doing string, err error) error {
 	}
 }
 
-// named says whether a server missed an object, and not its whole kind.
-func named(s metav1.Status) bool { return s.Details != nil && s.Details.Name != "" }
+// missing says whether a server missed an object, and not its whole kind.
+func missing(err error) bool {
+	var answer apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &answer) {
+		return false
+	}
+	details := answer.Status().Details
+	return details != nil && details.Name != "" && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
