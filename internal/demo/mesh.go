@@ -45,7 +45,7 @@ type mesh struct {
 	sidecars   []*inbound.Pod
 	root       string            // which one signs now
 	names      map[string]string // of roots, by key and by fingerprint
-	handshakes *tally            // by the root of the gateway's certificate
+	handshakes *tally            // by the key of the root of the gateway's certificate
 }
 
 func rootName(n int) string { return fmt.Sprintf("mesh CA %d", n) }
@@ -104,10 +104,11 @@ func (m *mesh) leaf() (leafKey, error) {
 	return m.ca.Issue(ca.Request{URIs: []string{cartID}, Life: 30 * day})
 }
 
-// watch counts who came, by the root of the certificate that was shown.
+// watch counts who came, by the root of the certificate that was shown. Sidecars call
+// it at any time: whose a root is is looked up when the story is told.
 func (m *mesh) watch(c inbound.Connection) {
 	if c.Outcome == inbound.Terminated {
-		m.handshakes.add(m.names[c.Authority])
+		m.handshakes.add(c.Authority)
 	}
 }
 

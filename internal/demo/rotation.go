@@ -98,17 +98,29 @@ func (d *demo) afterwards(ctx context.Context, err error) (changes int, _ error)
 
 // handshakes names the roots that both sides of the mesh hop were verified by.
 func (d *demo) handshakes() Handshakes {
-	return Handshakes{Gateway: d.mesh.handshakes.snapshot(), Backend: byRoot(d.stack.Local.Counters(), d.mesh.names)}
+	return Handshakes{
+		Gateway: named(d.mesh.handshakes.snapshot(), d.mesh.names),
+		Backend: named(byRoot(d.stack.Local.Counters()), d.mesh.names),
+	}
 }
 
-func byRoot(c dataplane.Counters, names map[string]string) map[string]int {
+func byRoot(c dataplane.Counters) map[string]int {
 	out := map[string]int{}
 	for _, h := range c.Handshakes {
-		name, ok := names[h.Root]
+		out[h.Root] += int(h.Count)
+	}
+	return out
+}
+
+// named counts by the names of roots.
+func named(counts map[string]int, names map[string]string) map[string]int {
+	out := map[string]int{}
+	for root, n := range counts {
+		name, ok := names[root]
 		if !ok {
-			name = "unknown root " + h.Root
+			name = "unknown root " + root
 		}
-		out[name] += int(h.Count)
+		out[name] += n
 	}
 	return out
 }
