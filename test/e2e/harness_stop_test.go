@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -29,13 +31,14 @@ func TestStop(t *testing.T) {
 	if _, err := os.Stat(c.Dir()); !os.IsNotExist(err) {
 		t.Errorf("the folder %s is still there (%v)", c.Dir(), err)
 	}
-	links, err := netlink.LinkList()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(links) != 2 {
-		t.Errorf("%d links, want the loopback and the bridge", len(links))
-	}
+	// The kernel takes links away some time after their namespace.
+	eventually(t, func(context.Context) error {
+		links, err := netlink.LinkList()
+		if err == nil && len(links) != 2 {
+			err = fmt.Errorf("%d links, want the loopback and the bridge", len(links))
+		}
+		return err
+	})
 	children(t)
 	goleak.VerifyNone(t, before)
 }
