@@ -61,7 +61,7 @@ conformance-core: kube ## its core tests only
 
 .PHONY: lint
 lint: ## vet, format, golangci-lint, and a tidy go.mod
-	go mod tidy -diff
+	for m in . test/conformance test/kube; do (cd $$m && go mod tidy -diff); done
 	$(TOOL) golangci-lint run ./...
 
 .PHONY: bench
