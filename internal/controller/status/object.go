@@ -71,6 +71,32 @@ const most = 512
 type recent struct {
 	mu   sync.Mutex
 	seen map[translate.Key]object
+	// mine are the last versions of ours, also those that others know by now, and
+	// flying are writes without an answer yet: an informer may tell of one before that.
+	mine   map[translate.Key]string
+	flying map[translate.Key]int
+}
+
+// mostMine is how many versions of ours are remembered. Forgetting costs a pass that
+// finds nothing to do.
+const mostMine = 1 << 14
+
+// begin notes that a write is on its way; whoever calls it calls end.
+func (r *recent) begin(key translate.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.flying == nil {
+		r.flying = map[translate.Key]int{}
+	}
+	r.flying[key]++
+}
+
+func (r *recent) end(key translate.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.flying[key]--; r.flying[key] <= 0 {
+		delete(r.flying, key)
+	}
 }
 
 func (r *recent) put(key translate.Key, o object) {
@@ -80,21 +106,27 @@ func (r *recent) put(key translate.Key, o object) {
 		r.seen = map[translate.Key]object{} // forgetting costs a conflict, and only perhaps
 	}
 	r.seen[key] = o
+	if r.mine == nil || len(r.mine) >= mostMine {
+		r.mine = map[translate.Key]string{}
+	}
+	r.mine[key] = o.version
 }
 
 func (r *recent) forget(key translate.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.seen, key)
+	delete(r.mine, key)
 }
 
-// made says whether a version is one that our own writes made, or an older one.
+// made says whether a version is one that our own writes made or are making, or an
+// older one.
 func (r *recent) made(key translate.Key, version string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ours, ok := r.seen[key]
-	order, err := resourceversion.CompareResourceVersion(ours.version, version)
-	return ok && err == nil && order >= 0
+	ours, ok := r.mine[key]
+	order, err := resourceversion.CompareResourceVersion(ours, version)
+	return r.flying[key] > 0 || ok && err == nil && order >= 0
 }
 
 func (r *recent) newest(key translate.Key, known object) object {

@@ -223,9 +223,11 @@ func (w *Writer) put(ctx context.Context, j job, live object, merged map[string]
 	return err
 }
 
-// wrote takes note of a write that succeeded.
+// wrote notes that a write begins, and takes what came of it.
 func (w *Writer) wrote(key translate.Key) func(object, error) (object, error) {
+	w.recent.begin(key)
 	return func(next object, err error) (object, error) {
+		defer w.recent.end(key)
 		if err == nil {
 			w.recent.put(key, next)
 			if w.config.Wrote != nil {
