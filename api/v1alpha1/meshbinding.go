@@ -127,7 +127,9 @@ type TrustBundleReference struct {
 // spec.tls.backend.clientCertificateRef comes before it.
 type MeshIdentity struct {
 	// Issuer is who signs: the mesh's CA, cert-manager, the cluster's signers, or
-	// nobody.
+	// nobody. Mesh is asked of Istio and Linkerd; CertManager and
+	// CertificateSigningRequest are not asked yet, and a gateway that needs them is
+	// told so.
 	// +optional
 	// +kubebuilder:default=Mesh
 	Issuer MeshIssuer `json:"issuer,omitempty"`
