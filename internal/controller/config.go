@@ -98,6 +98,10 @@ const pendingPatience = 3 * time.Second
 // controllerPrefix makes a provider's name a controller name or load balancer class.
 const controllerPrefix = "gatehouse.dev/"
 
+// serviceCleanup is the finalizer by which the service controller of
+// k8s.io/cloud-provider keeps Services without a class.
+const serviceCleanup = "service.kubernetes.io/load-balancer-cleanup"
+
 func (c Config) withDefaults() (Config, error) {
 	var errs []error
 	if c.REST == nil || c.Recorder == nil {
@@ -175,6 +179,9 @@ func (c Config) options() translate.Options {
 		Controllers: map[string]string{}, Infrastructure: true,
 		ServiceDefault: c.ServiceDefault, ServiceParameters: c.ServiceParameters,
 		Dialects: c.Dialects, MeshNamespace: c.Namespace,
+	}
+	if c.ServiceDefault != "" && !c.KeepsServices {
+		o.ServiceKeeper = serviceCleanup
 	}
 	if c.Meshes != nil {
 		o.MeshNamespace = c.Meshes.namespace

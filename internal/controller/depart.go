@@ -21,7 +21,8 @@ import (
 
 // finish ends a pass over a deleted object. What keeps it from going is told.
 func (c *Controller) finish(ctx context.Context, g reconcile.Gateway, obj metav1.Object, done reconcile.Pass, p *passed) {
-	err := c.conclude(ctx, g, obj, done)
+	over, err := c.conclude(ctx, g, obj, done)
+	p.over = over
 	if _, cloud := errors.AsType[*lbmodel.Error](err); p.fail(err) && cloud && lbmodel.CodeOf(err) != lbmodel.CodePending {
 		c.unseen(ctx, g, obj, err, p)
 	}
@@ -41,26 +42,27 @@ func (c *Controller) unwanted(g reconcile.Gateway, done reconcile.Pass) {
 }
 
 // conclude lets a deleted object go, when nothing is left of it or what is left is
-// meant to stay.
-func (c *Controller) conclude(ctx context.Context, g reconcile.Gateway, obj metav1.Object, done reconcile.Pass) error {
+// meant to stay. It says whether that is so: another's finalizer may hold the object.
+func (c *Controller) conclude(ctx context.Context, g reconcile.Gateway, obj metav1.Object, done reconcile.Pass) (over bool, err error) {
 	switch {
-	case !g.Planned(), g.Paused, g.Result.Parameters.Deletion == v1alpha1.DeletionProtect:
-		return nil
+	case c.blocked(g, obj) != "":
+		return false, nil
 	case g.Result.Parameters.Deletion == v1alpha1.DeletionRetain:
 		c.farewell(g, obj)
-		return c.unbind(ctx, g.Key.Kind, obj)
+		return true, c.unbind(ctx, g.Key.Kind, obj)
 	case !done.Settled():
-		return nil // the errors and waits of the pass say when it goes on
+		return false, nil // the errors and waits of the pass say when it goes on
+	}
+	// What the record has of it was of other days, and would keep what is to go.
+	if err := c.retained.note(ctx, keep{Owner: g.Result.Gateway.Owner}); err != nil {
+		return false, err
 	}
 	if err := c.absent(ctx, g.Result.Gateway.Owner); err != nil {
-		return err
-	}
-	if err := c.retained.note(ctx, keep{Owner: g.Result.Gateway.Owner}); err != nil {
-		return err
+		return false, err
 	}
 	c.memory.Forget(obj.GetUID())
 	c.farewell(g, obj)
-	return c.unbind(ctx, g.Key.Kind, obj)
+	return true, c.unbind(ctx, g.Key.Kind, obj)
 }
 
 // absent verifies, with every provider, that an owner owns nothing; the error says
@@ -93,6 +95,10 @@ func (c *Controller) evict(provider string, owner lbmodel.Owner) error {
 func (c *Controller) depart(ctx context.Context, it item) (p passed) {
 	who := reconcile.Leaver{Provider: it.Provider, Owner: c.owner(it)}
 	if !slices.Contains(c.loop.Leaving(), who) {
+		return p
+	}
+	if c.retained.has(who.Owner) {
+		c.loop.Stay(who) // its parameters said so when they could last be read
 		return p
 	}
 	planned, err := c.loop.PlanOnly(ctx, nil, []reconcile.Leaver{who})
@@ -139,18 +145,22 @@ func (c *Controller) release(ctx context.Context, key translate.Key, p *passed) 
 	if obj == nil || !slices.Contains(obj.GetFinalizers(), translate.Finalizer) {
 		return
 	}
-	if !c.lost(key) {
+	if !c.lost(key) && !c.loop.Index().Unclaimed(key) {
 		c.stuck(key, obj)
 		return
 	}
 	owner := lbmodel.Owner{Cluster: c.config.Cluster, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, UID: string(obj.GetUID())}
-	if !c.retained.has(owner) && p.fail(c.absent(ctx, owner)) {
+	stays := c.retained.has(owner)
+	if !stays && p.fail(c.absent(ctx, owner)) {
 		return
 	}
 	if gateway, is := p.obj.(*gwv1.Gateway); is {
 		p.fail(c.services.Remove(ctx, gateway))
 	}
-	p.fail(c.unbind(ctx, key.Kind, obj))
+	if !p.fail(c.unbind(ctx, key.Kind, obj)) && stays {
+		c.events.Tell(c.reference(key, obj), events.DeletionBlocked, fmt.Sprintf(
+			"it is not ours any more, and what it has in the cloud stays, as its GatewayParameters said: to be rid of that, make it ours again, or remove it there, and %s from ConfigMap %s/%s", owner.UID, c.config.Namespace, retainedName))
+	}
 }
 
 // stuck tells of a Gateway that was deleted and cannot go, since nobody knows whose
@@ -181,11 +191,23 @@ func (c *Controller) strays(change translate.Change) (out []translate.Key) {
 		if !slices.Contains(meta.GetFinalizers(), translate.Finalizer) {
 			continue
 		}
-		if b := c.loop.Index().Belonging(key); c.lost(key) || !b.ClassExists && meta.GetDeletionTimestamp() != nil {
+		b := c.loop.Index().Belonging(key)
+		if c.lost(key) || c.loop.Index().Unclaimed(key) || !b.ClassExists && meta.GetDeletionTimestamp() != nil {
 			out = append(out, key)
 		}
 	}
 	return out
+}
+
+// strayed has an object looked at that has our finalizer and is not ours. A Service of
+// somebody's class may be one that another manager of this project has just begun with:
+// that one has the time to write its first status, which says so.
+func (c *Controller) strayed(key translate.Key) {
+	if c.loop.Index().Unclaimed(key) {
+		c.work.AddAfter(item{Key: key}, retellAfter)
+		return
+	}
+	c.work.Add(item{Key: key})
 }
 
 // unplan removes the plan of what nobody of us runs any more: of a Gateway that is

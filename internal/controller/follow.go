@@ -24,6 +24,12 @@ func (c *Controller) start(ctx context.Context) error {
 	if err := c.retained.read(ctx); err != nil {
 		return err
 	}
+	c.open(first)
+	return nil
+}
+
+// open begins with all that there is.
+func (c *Controller) open(first watch.Batch) {
 	c.learn(first.Facts)
 	snapshot := reconcile.SnapshotOf(first.Put)
 	snapshot.Cluster, snapshot.LiveEndpoints = c.config.Cluster, true
@@ -38,14 +44,13 @@ func (c *Controller) start(ctx context.Context) error {
 	}
 	for _, key := range c.house.bound() {
 		if !c.loop.Index().Belonging(key).Ours {
-			c.work.Add(item{Key: key})
+			c.strayed(key)
 		}
 	}
 	c.work.Add(houseItem)
 	c.work.Add(meshItem)
 	close(c.started)
 	c.config.Log.Info("the cluster has been read", "gateways", len(c.loop.Gateways()), "objects", len(first.Put))
-	return nil
 }
 
 func (c *Controller) learn(f watch.Facts) {
@@ -97,7 +102,7 @@ func (c *Controller) take(b watch.Batch) {
 		c.work.hurry(itemOf(who))
 	}
 	for _, key := range c.strays(b.Change) {
-		c.work.Add(item{Key: key})
+		c.strayed(key)
 	}
 }
 
@@ -105,16 +110,30 @@ func (c *Controller) take(b watch.Batch) {
 // removes it again and again shall not have us write as often.
 const retellAfter = 15 * time.Second
 
-// retell has those gateways looked at whose statuses somebody else wrote to.
+// retell has those gateways and classes looked at whose statuses somebody else wrote to,
+// and those whose Service in the cluster somebody else changed.
 func (c *Controller) retell(change translate.Change) {
+	for _, key := range misrepresented(c.loop.Index(), change) {
+		if _, ours := c.loop.Gateway(key); ours {
+			c.work.AddAfter(item{Key: key}, retellAfter)
+		}
+	}
 	change.Put = slices.DeleteFunc(slices.Clone(change.Put), func(obj any) bool {
 		key, known := translate.KeyOf(obj)
 		meta := metaOf(obj)
 		return !known || meta == nil || c.writer.Made(key, meta.GetResourceVersion())
 	})
 	for _, key := range c.loop.Index().Retold(change) {
-		c.work.AddAfter(item{Key: key}, retellAfter)
+		c.work.AddAfter(lookAt(key), retellAfter)
 	}
+}
+
+// lookAt is the item whose work writes an object's status.
+func lookAt(key translate.Key) item {
+	if key.Kind == translate.KindGatewayClass {
+		return houseItem
+	}
+	return item{Key: key}
 }
 
 // seeMeshes is for a change of what meshes publish.
@@ -138,13 +157,18 @@ func (c *Controller) note(b watch.Batch) bool {
 		} else {
 			c.approved[name] = plan
 		}
-		if !b.First && (plan == nil || old == nil || old.Generation != plan.Generation) {
+		if !b.First && (plan == nil || old == nil || old.Generation != plan.Generation || emptied(old, plan)) {
 			for _, key := range c.planned(name) {
 				c.work.hurry(item{Key: key})
 			}
 		}
 	}
 	return c.house.note(b.Change)
+}
+
+// emptied says whether somebody took the status of a plan away.
+func emptied(old, plan *v1alpha1.GatewayPlan) bool {
+	return len(old.Status.Conditions) > 0 && len(plan.Status.Conditions) == 0
 }
 
 // planned are those whose plan may have a name: the Gateway of that name and, when

@@ -18,11 +18,14 @@ import (
 // inform tells people of what changed in a pass. Services of the cluster's own
 // service controller hear it from that.
 func (c *Controller) inform(g reconcile.Gateway, obj metav1.Object, planned, done reconcile.Pass, p *passed) {
+	about, doing := c.reference(g.Key, obj), events.Applying
 	if svc, is := obj.(*corev1.Service); is && c.managed(svc) {
+		if p.blocked != "" {
+			c.events.Tell(about, events.DeletionBlocked, p.blocked)
+		}
 		return
 	}
 	c.informMember(g, obj, p.patches)
-	about, doing := c.reference(g.Key, obj), events.Applying
 	if g.Result.Deleting {
 		doing = events.Deleting
 	}
@@ -32,10 +35,8 @@ func (c *Controller) inform(g reconcile.Gateway, obj metav1.Object, planned, don
 	switch {
 	case g.Paused:
 		c.events.Tell(about, events.PausedByUser, "nothing is changed and nothing is deleted while the annotation "+reconcile.PausedAnnotation+" is there")
-	case obj.GetDeletionTimestamp() != nil && g.Result.Skip != "" && g.Key.Kind == translate.KindGateway:
-		c.events.Tell(about, events.DeletionBlocked, g.Result.Skip)
-	case g.Result.Deleting && g.Result.Parameters.Deletion == v1alpha1.DeletionProtect:
-		c.events.Tell(about, events.DeletionBlocked, "it is not deleted: its GatewayParameters say deletion: Protect")
+	case p.blocked != "":
+		c.events.Tell(about, events.DeletionBlocked, p.blocked)
 	default:
 		c.told(about, g, planned, done, p.shown)
 	}
@@ -142,20 +143,26 @@ func changes(done reconcile.Pass) (n int) {
 	return n
 }
 
-// farewell tells what becomes of a deleted object's resources.
+// farewell tells what becomes of a deleted object's resources. Where a service
+// controller says that the load balancer is deleted, it does not know that it stays.
 func (c *Controller) farewell(g reconcile.Gateway, obj metav1.Object) {
-	if svc, is := obj.(*corev1.Service); is && c.managed(svc) {
+	stays := g.Result.Parameters.Deletion == v1alpha1.DeletionRetain
+	svc, is := obj.(*corev1.Service)
+	managed := is && c.managed(svc)
+	if managed && !stays {
 		return
 	}
 	about, reason, message := c.reference(g.Key, obj), events.Deleted, "its cloud resources are gone"
 	if g.Key.Kind == translate.KindService {
 		reason, message = events.DeletedLoadBalancer, "Deleted load balancer"
 	}
-	if g.Result.Parameters.Deletion == v1alpha1.DeletionRetain {
-		message = "its cloud resources stay: its GatewayParameters say deletion: Retain"
+	if stays {
+		message = "its cloud resources stay: " + c.rulesOf(g, obj) + " say deletion: Retain"
 	}
 	c.events.Tell(about, reason, message)
-	c.events.Forget(about)
+	if !managed { // else the object may stay, and be found like this again
+		c.events.Forget(about)
+	}
 }
 
 func (c *Controller) reference(key translate.Key, obj metav1.Object) *corev1.ObjectReference {

@@ -81,6 +81,9 @@ type passed struct {
 	patches []translate.Patch
 	shown   *v1alpha1.GatewayPlan // the plan that people saw before
 	wayOut  string                // how people approve what waits
+	skip    string                // why nothing may be planned for it
+	blocked string                // what keeps a person from being rid of it, and what can be done
+	over    bool                  // what was to go is gone, or meant to stay
 }
 
 // fail takes note of an error. That nothing new can be made in a namespace that is
@@ -132,6 +135,7 @@ func (c *Controller) pass(ctx context.Context, key translate.Key) passed {
 	if !g.Result.Deleting || len(p.errs) > 0 || g.Paused || g.Result.Parameters.Deletion == v1alpha1.DeletionProtect {
 		p.fail(c.write(ctx, p.patches, c.written))
 	}
+	p.skip, p.blocked = g.Result.Skip, c.blocked(g, obj)
 	c.inform(g, obj, planned, done, &p)
 	if g.Result.Deleting {
 		c.finish(ctx, g, obj, done, &p)
@@ -153,24 +157,22 @@ func (c *Controller) written(p translate.Patch) bool {
 
 // managed says whether the service controller of the cluster's manager keeps a
 // Service, with a finalizer of its own.
-func (c *Controller) managed(svc *corev1.Service) bool {
-	return !c.config.KeepsServices && svc.Spec.Type == corev1.ServiceTypeLoadBalancer && svc.Spec.LoadBalancerClass == nil
-}
+func (c *Controller) managed(svc *corev1.Service) bool { return c.loop.Index().Kept(svc) }
 
 // hold makes sure that an object stays until what is made for it is gone again, and
 // that the record knows what of it outlives the object. It says whether there is
 // anything to go on with.
 func (c *Controller) hold(ctx context.Context, g reconcile.Gateway, obj metav1.Object, p *passed) bool {
 	c.look(g, obj)
-	if svc, is := obj.(*corev1.Service); is && c.managed(svc) {
-		return true
-	}
-	if g.Result.Deleting {
-		return slices.Contains(obj.GetFinalizers(), translate.Finalizer)
-	}
 	keep := keep{Owner: g.Result.Gateway.Owner, Provider: g.Result.Provider, Deletion: g.Result.Gateway.Deletion}
-	if p.fail(c.retained.note(ctx, keep)) {
+	if (keep.stays() || !g.Result.Deleting) && p.fail(c.retained.note(ctx, keep)) {
 		return false
+	}
+	switch svc, is := obj.(*corev1.Service); {
+	case is && c.managed(svc):
+		return true
+	case g.Result.Deleting:
+		return slices.Contains(obj.GetFinalizers(), translate.Finalizer)
 	}
 	bound, err := c.bind(ctx, g.Key.Kind, obj)
 	return !p.fail(err) && bound
@@ -243,6 +245,7 @@ func (c *Controller) represent(ctx context.Context, g reconcile.Gateway, obj any
 	err := c.services.Sync(ctx, gateway, g.Served, c.loop.Addresses(g))
 	if errors.Is(err, infrastructure.ErrNameTaken) {
 		c.events.Tell(c.reference(g.Key, gateway), events.NameTaken, err.Error())
+		return lbmodel.Errorf(lbmodel.CodeConflict, "represent", lbmodel.ID{}, "the Service of %s: %w", g.Key, err)
 	}
 	if err != nil {
 		return fmt.Errorf("the Service of %s: %w", g.Key, err)

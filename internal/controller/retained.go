@@ -40,6 +40,11 @@ type keep struct {
 	Deletion lbmodel.Deletion `json:"deletion"`
 }
 
+// stays says whether an owner's resources outlive its object.
+func (k keep) stays() bool {
+	return k.Deletion == lbmodel.DeletionRetain || k.Deletion == lbmodel.DeletionProtect
+}
+
 func newRetained(client kubernetes.Interface, namespace, cluster string) *retained {
 	return &retained{client: client, namespace: namespace, cluster: cluster, entries: map[string]keep{}}
 }
@@ -97,11 +102,10 @@ func (r *retained) note(ctx context.Context, k keep) error {
 	r.mu.Lock()
 	have, there := r.entries[k.Owner.UID]
 	r.mu.Unlock()
-	stays := k.Deletion == lbmodel.DeletionRetain || k.Deletion == lbmodel.DeletionProtect
-	if stays && have == k || !stays && !there {
+	if k.stays() && have == k || !k.stays() && !there {
 		return nil
 	}
-	if !stays {
+	if !k.stays() {
 		return r.forget(ctx, k.Owner)
 	}
 	text, err := json.Marshal(k)

@@ -56,6 +56,7 @@ type passWorld struct {
 	server *fakeapi.Server
 	cloud  *blind
 	told   *record.FakeRecorder
+	edit   func(*Config) // of every process; nil is none
 }
 
 func newPassWorld(t *testing.T) *passWorld {
@@ -76,10 +77,14 @@ func newPassWorld(t *testing.T) *passWorld {
 func (w *passWorld) restart() {
 	web := httptest.NewServer(http.HandlerFunc(w.serve))
 	w.Cleanup(web.Close)
-	c, err := New(Config{
+	config := Config{
 		REST: &rest.Config{Host: web.URL, QPS: -1}, Cluster: "c", Recorder: w.told, KeepsServices: true,
 		Providers: []Provider{{Name: "fake", Account: providers.Config{Provider: w.cloud}}},
-	})
+	}
+	if w.edit != nil {
+		w.edit(&config)
+	}
+	c, err := New(config)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -290,6 +295,15 @@ func (w *passWorld) says(kind string) string {
 	return ""
 }
 
+func (w *passWorld) message(kind string) string {
+	for _, c := range w.live(translate.KindGateway, "g").(*gwv1.Gateway).Status.Conditions {
+		if c.Type == kind {
+			return c.Message
+		}
+	}
+	return ""
+}
+
 // TestUnseenIsTold: whoever made a Gateway hears that it is accepted, and why it is not
 // programmed, also when the cloud was never seen. It is written once.
 func TestUnseenIsTold(t *testing.T) {
@@ -301,6 +315,9 @@ func TestUnseenIsTold(t *testing.T) {
 		if got := w.says(kind); got != want {
 			t.Errorf("%s is %q, want %q", kind, got, want)
 		}
+	}
+	if got := w.message("gatehouse.dev/InSync"); !strings.Contains(got, "nor, since this manager started, whether all that is wanted can be had") {
+		t.Errorf("InSync says %q, and not that the provider has not been asked", got)
 	}
 	select {
 	case e := <-w.told.Events:
@@ -315,6 +332,15 @@ func TestUnseenIsTold(t *testing.T) {
 	w.pass(t.Context(), gatewayKey)
 	if writes := w.server.Writes(); len(writes) > 0 {
 		t.Errorf("the same is written again: %v", writes)
+	}
+	w.cloud.hidden.Store(false)
+	w.pass(t.Context(), gatewayKey)
+	w.see(translate.KindGateway, "g")
+	w.cloud.hidden.Store(true)
+	w.accounts["fake"].Invalidate(w.owner(item{Key: gatewayKey, UID: string(w.live(translate.KindGateway, "g").GetUID())}))
+	w.pass(t.Context(), gatewayKey)
+	if got := w.message("gatehouse.dev/InSync"); !strings.Contains(got, "cannot be looked at") || strings.Contains(got, "since this manager started") {
+		t.Errorf("InSync says %q after the provider was asked", got)
 	}
 }
 

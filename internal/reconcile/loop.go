@@ -198,6 +198,13 @@ func (l *Loop) Drop(provider string, owner lbmodel.Owner) error {
 	return nil
 }
 
+// Stay takes Drop back for what an owner has that is not wanted and stays all the same.
+func (l *Loop) Stay(who Leaver) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.dropped, who)
+}
+
 func (l *Loop) drop(who Leaver) {
 	if account := l.accounts[who.Provider]; account != nil {
 		account.Drop(who.Owner)
@@ -215,20 +222,23 @@ func (l *Loop) Strangers(ctx context.Context) (map[string][]lbmodel.Owner, error
 		if err != nil {
 			return nil, fmt.Errorf("looking at provider %s: %w", name, err)
 		}
-		if strangers := l.unknown(live); len(strangers) > 0 {
+		if strangers := l.unknown(name, live); len(strangers) > 0 {
 			out[name] = strangers
 		}
 	}
 	return out, nil
 }
 
-// unknown are those owners that no object in this loop stands for.
-func (l *Loop) unknown(owners []lbmodel.Owner) []lbmodel.Owner {
+// unknown are those owners that no object in this loop stands for with a provider. One
+// that is another provider's by now stands for what it has there.
+func (l *Loop) unknown(provider string, owners []lbmodel.Owner) []lbmodel.Owner {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known := map[lbmodel.Owner]bool{}
 	for _, g := range l.gateways {
-		known[g.Result.Gateway.Owner] = true
+		if g.Result.Provider == provider {
+			known[g.Result.Gateway.Owner] = true
+		}
 	}
 	return slices.DeleteFunc(owners, func(owner lbmodel.Owner) bool {
 		key := translate.Key{Kind: owner.Kind, Namespace: owner.Namespace, Name: owner.Name}

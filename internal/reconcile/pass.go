@@ -127,13 +127,13 @@ func (l *Loop) PlanOnly(ctx context.Context, keys []translate.Key, leaving []Lea
 	return pass, nil
 }
 
-// finds remembers what planning has found, for a status that is due when nothing can
-// be planned.
+// finds remembers what planning has found, be it nothing, for a status that is due when
+// nothing can be planned.
 func (l *Loop) finds(keys []translate.Key, findings []lbmodel.Finding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, key := range keys {
-		if _, there := l.gateways[key]; there && len(findings) > 0 {
+		if _, there := l.gateways[key]; there {
 			l.found[key] = findings
 		} else {
 			delete(l.found, key)

@@ -45,13 +45,14 @@ func (l *Loop) StatusesOf(keys []translate.Key, planned, applied Pass, now time.
 // is that it has not answered yet. They tell what is known without it.
 func (l *Loop) Unseen(key translate.Key, why error, now time.Time) []translate.Patch {
 	l.mu.Lock()
-	x, found := l.index, l.found[key]
+	x := l.index
+	found, planned := l.found[key]
 	g, ok := l.gateways[key]
 	l.mu.Unlock()
 	if !ok {
 		return nil
 	}
-	outcome := translate.Outcome{Findings: slices.Concat(g.Refused, found), Underway: why == nil, Unseen: why}
+	outcome := translate.Outcome{Findings: slices.Concat(g.Refused, found), Underway: why == nil, Unseen: why, Unplanned: !planned}
 	return translate.Status(x, map[translate.Key]translate.Result{key: g.Result}, map[translate.Key]translate.Outcome{key: outcome}, metav1.NewTime(now))
 }
 

@@ -35,6 +35,10 @@ type Options struct {
 	// loadBalancerClass; "" leaves them to somebody else. A class is ours as a
 	// controller name is: see Controllers.
 	ServiceDefault string
+	// ServiceKeeper is the finalizer of the service controller that asks for the load
+	// balancers of Services without a class, and writes their status; "" is that there
+	// is none, so that these Services are ours to keep like all others.
+	ServiceKeeper string
 	// ServiceParameters name the GatewayParameters of a provider's Services, as a
 	// GatewayClass names those of its Gateways. A provider that is not in it has
 	// the defaults.

@@ -10,12 +10,12 @@ import (
 	gwxv1alpha1 "sigs.k8s.io/gateway-api/apisx/v1alpha1"
 )
 
-// Retold are the gateways whose word in a status is another one after a change of which
-// translation reads nothing: somebody removed or changed what we say of them, or took
+// Retold are the gateways, and the classes, whose word in a status is another one after a
+// change of which translation reads nothing: somebody removed or changed what we say of them, or took
 // our finalizer away. It is asked before the change is taken; whoever wrote that word
 // must know whether it was he.
 func (x *Index) Retold(c Change) []Key {
-	concerned := map[Key]bool{}
+	concerned, classes := map[Key]bool{}, []Key(nil)
 	for _, obj := range c.Put {
 		key, ok := KeyOf(obj)
 		if !ok || x.word(obj) == nil {
@@ -25,13 +25,16 @@ func (x *Index) Retold(c Change) []Key {
 		if old == nil || !x.equivalent(old, obj) || x.sameWord(old, obj) {
 			continue
 		}
-		if key.Kind == KindGateway || key.Kind == KindService {
+		switch key.Kind {
+		case KindGatewayClass:
+			classes = append(classes, key)
+		case KindGateway, KindService:
 			concerned[key] = true
-		} else {
+		default:
 			x.walk(key, old, obj, concerned)
 		}
 	}
-	return x.concernedOurs(x, concerned)
+	return append(x.concernedOurs(x, concerned), classes...)
 }
 
 // sameWord says whether two versions of an object say the same of us.
@@ -43,6 +46,11 @@ func (x *Index) sameWord(old, obj any) bool {
 // word is what of an object's status is ours to say; nil for kinds without one.
 func (x *Index) word(obj any) any {
 	switch o := obj.(type) {
+	case *gwv1.GatewayClass:
+		if x.ours(o.Spec.ControllerName) {
+			return o.Status
+		}
+		return nil
 	case *gwv1.Gateway:
 		return o.Status
 	case *gwv1.ListenerSet:

@@ -8,6 +8,16 @@ import (
 )
 
 const retoldWorld = `
+kind: GatewayClass
+metadata: {name: ours, generation: 1}
+spec: {controllerName: gatehouse.dev/fake}
+status: {conditions: [{type: Accepted, status: "True"}]}
+---
+kind: GatewayClass
+metadata: {name: theirs, generation: 1}
+spec: {controllerName: acme.test/mesh}
+status: {conditions: [{type: Accepted, status: "True"}]}
+---
 kind: Gateway
 metadata: {name: edge, namespace: apps, generation: 1, finalizers: [gatehouse.dev/cloud-resources]}
 spec: {gatewayClassName: offcluster, listeners: [{name: http, port: 80, protocol: HTTP}]}
@@ -35,6 +45,14 @@ func TestRetold(t *testing.T) {
 			return g
 		}
 	}
+	onClass := func(name string) func(*Index) any {
+		return func(x *Index) any {
+			c, _ := lookup[*gwv1.GatewayClass](x, KindGatewayClass, "", name)
+			c = c.DeepCopy()
+			c.Status = gwv1.GatewayClassStatus{}
+			return c
+		}
+	}
 	onRoute := func(edit func(*gwv1.HTTPRoute)) func(*Index) any {
 		return func(x *Index) any {
 			r, _ := lookup[*gwv1.HTTPRoute](x, route.Kind, route.Namespace, route.Name)
@@ -52,6 +70,8 @@ func TestRetold(t *testing.T) {
 		{"our finalizer is gone", "edge", onGateway(func(g *gwv1.Gateway) { g.Finalizers = nil })},
 		{"somebody else's finalizer", "", onGateway(func(g *gwv1.Gateway) { g.Finalizers = append(g.Finalizers, "other.test/x") })},
 		{"an edit, which is followed anyway", "", onGateway(func(g *gwv1.Gateway) { g.Generation, g.Status.Addresses = 2, nil })},
+		{"the status of a class of ours is gone", "ours", onClass("ours")},
+		{"that of somebody else's class is", "", onClass("theirs")},
 		{"our entry of a route is gone", "edge", onRoute(func(r *gwv1.HTTPRoute) { r.Status.Parents = r.Status.Parents[1:] })},
 		{"somebody else's is", "", onRoute(func(r *gwv1.HTTPRoute) { r.Status.Parents = r.Status.Parents[:1] })},
 	}

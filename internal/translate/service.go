@@ -19,6 +19,7 @@ const Finalizer = "gatehouse.dev/cloud-resources"
 type serviceClaim struct {
 	provider string
 	stage    serviceStage
+	kept     bool // by the finalizer of a service controller, which writes its status too
 }
 
 // serviceStage is where a Service stands.
@@ -36,19 +37,55 @@ const (
 // managers may run side by side. That we served one before, and still hold it, is
 // known from our finalizer together with our conditions in its status, whose type
 // names the provider. The finalizer alone proves nothing: all providers' is the same.
+//
+// Of a Service without a class it is the service controller's finalizer: what that
+// one still holds, and is not asked for, is to go as our parameters say.
 func (x *Index) claimOf(svc *corev1.Service) (serviceClaim, bool) {
+	keeper := x.options.ServiceKeeper
 	if provider, ok := x.asks(svc); ok {
-		return serviceClaim{provider, asking}, true
+		return serviceClaim{provider, asking, keeper != "" && svc.Spec.LoadBalancerClass == nil}, true
 	}
 	provider, signed := x.signedBy(svc)
 	switch unset := svc.Spec.Type == corev1.ServiceTypeLoadBalancer && svc.Spec.LoadBalancerClass == nil; {
-	case !signed, !slices.Contains(svc.Finalizers, Finalizer):
-		return serviceClaim{}, false
-	case unset && svc.DeletionTimestamp == nil:
-		return serviceClaim{provider, orphaned}, true
+	case signed && slices.Contains(svc.Finalizers, Finalizer) && unset && svc.DeletionTimestamp == nil:
+		return serviceClaim{provider, orphaned, false}, true
+	case signed && slices.Contains(svc.Finalizers, Finalizer):
+		return serviceClaim{provider, leaving, false}, true
+	case keeper != "" && x.options.ServiceDefault != "" && slices.Contains(svc.Finalizers, keeper):
+		return serviceClaim{x.options.ServiceDefault, leaving, true}, true
 	default:
-		return serviceClaim{provider, leaving}, true
+		return serviceClaim{}, false
 	}
+}
+
+// Claimed says whether a Service is any of our business.
+func (x *Index) Claimed(svc *corev1.Service) bool {
+	_, ok := x.claimOf(svc)
+	return ok
+}
+
+// Unclaimed says whether a Service has our finalizer and nobody of this project can be
+// asked for it: it asks for somebody else, or goes and asks for nobody by name, and has
+// nobody's conditions.
+func (x *Index) Unclaimed(key Key) bool {
+	svc, _, ours := x.balanced(key)
+	if svc == nil || ours || svc.Spec.Type != corev1.ServiceTypeLoadBalancer || !slices.Contains(svc.Finalizers, Finalizer) {
+		return false
+	}
+	class := deref(svc.Spec.LoadBalancerClass, "")
+	if strings.HasPrefix(class, groupGatehouse+"/") || class == "" && svc.DeletionTimestamp == nil {
+		return false
+	}
+	return !slices.ContainsFunc(svc.Status.Conditions, func(c metav1.Condition) bool {
+		return strings.HasSuffix(c.Type, "."+groupGatehouse+"/"+condAccepted)
+	})
+}
+
+// Kept says whether a service controller keeps a Service that is our business: its
+// finalizer and its status are that one's then.
+func (x *Index) Kept(svc *corev1.Service) bool {
+	claim, ok := x.claimOf(svc)
+	return ok && claim.kept
 }
 
 // asks says which of our providers a Service asks for a load balancer.

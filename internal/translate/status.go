@@ -36,6 +36,9 @@ type Outcome struct {
 	Unseen   error
 	// Sync is gatehouse.dev/InSync; the zero value leaves the condition alone.
 	Sync Sync
+	// Unplanned says that this process has never planned the gateway, so that Findings
+	// lack what only a plan finds: what is taken, what the account does not have.
+	Unplanned bool
 }
 
 // Sync is how the cloud stands to what is wanted.

@@ -291,8 +291,12 @@ func (v *gatewayView) inSync() (verdict, bool) {
 	case !v.accepted && !v.result.Deleting && (s.Reason == InSync || !v.applied):
 		return no(string(NotAccepted), v.notAccepted()), true
 	case v.outcome.Unseen != nil:
+		open := "whether what is there is what is wanted"
+		if v.outcome.Unplanned && !v.result.Deleting {
+			open += ", nor, since this manager started, whether all that is wanted can be had"
+		}
 		return verdict{metav1.ConditionUnknown, string(Unseen), fmt.Sprintf(
-			"the cloud cannot be looked at (%s), so nobody can say whether what is there is what is wanted; it is tried again", lbmodel.CodeOf(v.outcome.Unseen))}, true
+			"the cloud cannot be looked at (%s), so nobody can say %s; it is tried again", lbmodel.CodeOf(v.outcome.Unseen), open)}, true
 	case s.Reason == "":
 		return verdict{}, false
 	case s.Reason == InSync:

@@ -15,6 +15,7 @@ import (
 	ccmnames "k8s.io/cloud-provider/names"
 	"k8s.io/cloud-provider/options"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/version"
 
 	"gatehouse.dev/ccm"
 	fakelocal "gatehouse.dev/fake/local"
@@ -56,6 +57,10 @@ func TestEmbedded(t *testing.T) {
 
 // vendor is the main of a vendor's manager.
 func vendor(c *cluster.Cluster, gatehouse *ccm.Extension, stop <-chan struct{}) error {
+	// The framework's log begins with its own version, a placeholder unless somebody sets it.
+	if err := version.SetDynamicVersion("v0.0.0-vendor"); err != nil {
+		return err
+	}
 	o, err := options.NewCloudControllerManagerOptions()
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -67,6 +68,9 @@ func TestAllInOne(t *testing.T) {
 	t.Run("a Service without a class", func(t *testing.T) {
 		plainService(t, c, o, "service.kubernetes.io/load-balancer-cleanup")
 	})
+	t.Run("a protected Service without a class", func(t *testing.T) {
+		plainServiceStays(t, c, o)
+	})
 	if text, err := r.Ask(t.Context(), "/healthz?verbose", ""); err != nil {
 		t.Errorf("%v\n%s", err, text)
 	}
@@ -106,6 +110,46 @@ func plainService(t *testing.T, c *cluster.Cluster, o *programs.Cloud, finalizer
 		return nil
 	})
 	serves(t, "http://"+address)
+	c.Delete(t, classless)
+	if left := o.Now(t).Objects; len(left) > 0 {
+		t.Errorf("the Service is gone, and the cloud still has %v", left)
+	}
+}
+
+// plainServiceStays wants a Service to stay, and all that it has, until its parameters
+// let it go, and to say so.
+func plainServiceStays(t *testing.T, c *cluster.Cluster, o *programs.Cloud) {
+	parameters, _, _ := strings.Cut(edge, "---")
+	c.Apply(t, strings.Replace(parameters, "spec: {", "spec: {deletion: Protect, ", 1))
+	c.Apply(t, classless)
+	services := c.Client().CoreV1().Services(namespace)
+	eventually(t, func(ctx context.Context) error {
+		svc, err := services.Get(ctx, "plain", metav1.GetOptions{})
+		if err == nil && len(svc.Status.LoadBalancer.Ingress) == 0 {
+			err = errors.New("the Service has no address")
+		}
+		return err
+	})
+	had := len(o.Now(t).Objects)
+	if err := services.Delete(t.Context(), "plain", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for reason, message := range map[string]string{
+		"DeletionBlocked":        "GatewayParameters shop/edge say deletion: Protect; say Delete there to go on",
+		"SyncLoadBalancerFailed": "failed to delete load balancer: delete: Pending: load balancer of Service shop/plain: it is not deleted: GatewayParameters shop/edge",
+	} {
+		eventually(t, func(ctx context.Context) error {
+			list, err := c.Client().CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=plain,reason=" + reason})
+			if err == nil && !slices.ContainsFunc(list.Items, func(e corev1.Event) bool { return strings.Contains(e.Message, message) }) {
+				err = fmt.Errorf("no event %s says %q: %v", reason, message, list.Items)
+			}
+			return err
+		})
+	}
+	if left := len(o.Now(t).Objects); left != had {
+		t.Errorf("the cloud has %d objects of a protected Service, and had %d", left, had)
+	}
+	c.Apply(t, strings.Replace(parameters, "spec: {", "spec: {deletion: Delete, ", 1))
 	c.Delete(t, classless)
 	if left := o.Now(t).Objects; len(left) > 0 {
 		t.Errorf("the Service is gone, and the cloud still has %v", left)

@@ -77,7 +77,7 @@ func TestGatewayCalledAsAServicesPlan(t *testing.T) {
 			if err := w.of(w.gateway, waiting); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.of(quiz(), waiting); !errors.Is(err, ErrNameTaken) || !strings.Contains(err.Error(), "Gateway apps/quiz.service; rename") {
+			if err := w.of(quiz(), waiting); !errors.Is(err, ErrNameTaken) || lbmodel.CodeOf(err) != lbmodel.CodeConflict || !strings.Contains(err.Error(), "Gateway apps/quiz.service; rename") {
 				t.Errorf("the Service says %v", err)
 			}
 			if err := w.of(quiz(), lbmodel.Plan{}); err != nil {

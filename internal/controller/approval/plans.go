@@ -191,7 +191,7 @@ func (w writer) refuse(plan *v1alpha1.GatewayPlan) error {
 	if len(w.waiting.Steps) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: it is that of Gateway %s/%s; rename one of the two", ErrNameTaken, plan.Namespace, plan.Name)
+	return lbmodel.Errorf(lbmodel.CodeConflict, "", lbmodel.ID{}, "%w: it is that of Gateway %s/%s; rename one of the two", ErrNameTaken, plan.Namespace, plan.Name)
 }
 
 // over says whether nobody needs the object any more.

@@ -56,6 +56,7 @@ type Events struct {
 // history is what was told about one object.
 type history struct {
 	last    said
+	lasting map[Reason]said // what was told of a state that nothing has ended since
 	tokens  map[Reason]tokens
 	touched time.Time
 }
@@ -85,7 +86,8 @@ func New(recorder record.EventRecorder) *Events {
 }
 
 // Tell tells of something that happened to an object, unless it is what was told
-// last, or there is too much of it. A reason that is not in the table is not told
+// last, or there is too much of it. Of a state that lasts, whatever else is told
+// meanwhile, it tells again only after something that ends it. A reason that is not in the table is not told
 // of: people and machines know the table.
 func (e *Events) Tell(about *corev1.ObjectReference, reason Reason, message string) {
 	row, known := e.rows[reason]
@@ -128,15 +130,30 @@ func (e *Events) due(about *corev1.ObjectReference, row Row, message string) boo
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	h := e.history(string(about.UID), now)
-	repeated := h.last.reason == row.Reason && h.last.message == message
-	if repeated && (row.Type == corev1.EventTypeNormal || now.Sub(h.last.at) < again) {
+	before := h.last
+	if row.Reason.lasts() {
+		before = h.lasting[row.Reason]
+	}
+	h.end(row.Reason.ends())
+	repeated := before.reason == row.Reason && before.message == message
+	if repeated && (row.Type == corev1.EventTypeNormal || now.Sub(before.at) < again) {
 		return false
 	}
 	if !h.take(row, now) {
 		return false
 	}
 	h.last = said{row.Reason, message, now}
+	if row.Reason.lasts() {
+		h.lasting[row.Reason] = h.last
+	}
 	return true
+}
+
+// end forgets states, so that they are news when they come again.
+func (h *history) end(states []Reason) {
+	for _, r := range states {
+		delete(h.lasting, r)
+	}
 }
 
 func (e *Events) history(uid string, now time.Time) *history {
@@ -145,7 +162,7 @@ func (e *Events) history(uid string, now time.Time) *history {
 		if len(e.told) >= most {
 			e.sweep(now)
 		}
-		h = &history{tokens: map[Reason]tokens{}}
+		h = &history{lasting: map[Reason]said{}, tokens: map[Reason]tokens{}}
 		e.told[uid] = h
 	}
 	h.touched = now

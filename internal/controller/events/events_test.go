@@ -111,6 +111,42 @@ func TestOnChange(t *testing.T) {
 	say(Applied, "1 change", 2)
 }
 
+// TestStates: a gateway that is in two states at a time is found in both by every pass.
+// Each is told once, a warning again in a while, and both again after what ends them.
+func TestStates(t *testing.T) {
+	w := newWorld()
+	passes := func(n int) (plans, warnings int) {
+		for range n {
+			w.Tell(service(), PlanReady, "1 change waits")
+			w.Tell(service(), UnavailableLoadBalancer, "nothing to send to")
+			w.time = w.time.Add(time.Second)
+		}
+		for _, e := range w.news() {
+			if strings.Contains(e, "PlanReady") {
+				plans++
+			} else {
+				warnings++
+			}
+		}
+		return plans, warnings
+	}
+	check := func(when string, n, plans, warnings int) {
+		t.Helper()
+		if p, w := passes(n); p != plans || w != warnings {
+			t.Errorf("%s: %d events of the plan and %d warnings, want %d and %d", when, p, w, plans, warnings)
+		}
+	}
+	check("19 minutes", 19*60, 1, 1)
+	check("a minute more, and some", 2*60, 0, 1)
+	w.Tell(service(), UpdatedLoadBalancer, "targets")
+	w.news()
+	check("after other targets", 10, 0, 1)
+	w.Tell(service(), EnsuredLoadBalancer, "")
+	w.news()
+	w.time = w.time.Add(time.Hour)
+	check("after a change", 10, 1, 1)
+}
+
 // TestFlapping: going to and fro is bounded too.
 func TestFlapping(t *testing.T) {
 	w := newWorld()

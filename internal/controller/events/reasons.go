@@ -1,6 +1,8 @@
 package events
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"gatehouse.dev/lbmodel"
@@ -28,6 +30,7 @@ const (
 	MeshJoined          Reason = "MeshJoined"
 	IdentityRefused     Reason = "IdentityRefused"
 	CertificateExpiring Reason = "CertificateExpiring"
+	ProbeFailed         Reason = "ProbeFailed"
 )
 
 // The reasons on MeshBindings.
@@ -80,12 +83,13 @@ func Reasons() []Row {
 		{PlanStale, Gateways, normal, "A plan that waited for approval no longer fits and was replaced. On Services too."},
 		{DriftDetected, Gateways, warning, "Somebody changed the gateway's resources in the cloud, and parameters say drift: Report; the message counts them."},
 		{DriftCorrected, Gateways, normal, "Such a change was set right."},
-		{DeletionBlocked, Gateways, warning, "The Gateway cannot go yet; the message says what keeps it."},
+		{DeletionBlocked, Gateways, warning, "The Gateway cannot go yet; the message says what keeps it. On Services too."},
 		{Deleted, Gateways, normal, "All that the Gateway had in the cloud is gone."},
 		{PausedByUser, Gateways, normal, "The annotation gatehouse.dev/paused stops all changes, deletion too."},
 		{MeshJoined, Gateways, normal, "The gateway is a member of its meshes: it has their roots and its certificates."},
 		{IdentityRefused, Gateways, warning, "A mesh's CA refuses the gateway a certificate, or what it signed cannot be believed; the message says why."},
 		{CertificateExpiring, Gateways, warning, "A client certificate ends soon and could not be renewed; the message says when."},
+		{ProbeFailed, Gateways, warning, "Pods were dialled as the gateway would dial them, and do not take it; the message says which, and what is wrong."},
 		{EnsuringLoadBalancer, Services, normal, "A load balancer is being made or changed for the Service."},
 		{EnsuredLoadBalancer, Services, normal, "The Service has its load balancer."},
 		{UpdatedLoadBalancer, Services, normal, "The load balancer sends to other targets now."},
@@ -96,6 +100,37 @@ func Reasons() []Row {
 		{DeleteLoadBalancerFailed, Services, warning, "The load balancer could not be deleted; it is tried again."},
 		{TrustStale, MeshBindings, warning, "The mesh's roots cannot be read; gateways keep those that they have. The message names the source."},
 		{RootRemoved, MeshBindings, normal, "A root that the mesh does not publish any more has left the gateways: the end of a rotation."},
+	}
+}
+
+// states are the reasons that tell how something stands, and not what was done. A
+// gateway may be in several at a time, and every pass finds them again.
+func states() []Reason {
+	return []Reason{
+		PlanReady, DriftDetected, NameTaken, DeletionBlocked, PausedByUser,
+		ApplyFailed, AccessDenied, QuotaExceeded, Conflict,
+		IdentityRefused, CertificateExpiring, TrustStale,
+		EnsuringLoadBalancer, DeletingLoadBalancer, UnavailableLoadBalancer, SyncLoadBalancerFailed, DeleteLoadBalancerFailed,
+	}
+}
+
+func (r Reason) lasts() bool { return slices.Contains(states(), r) }
+
+// ends are the states that are over when something was done.
+func (r Reason) ends() []Reason {
+	switch {
+	case r.lasts():
+		return nil
+	case r == PlanStale:
+		return []Reason{PlanReady}
+	case r == MeshJoined:
+		return []Reason{IdentityRefused, CertificateExpiring}
+	case r == RootRemoved:
+		return []Reason{TrustStale}
+	case r == UpdatedLoadBalancer:
+		return []Reason{UnavailableLoadBalancer, SyncLoadBalancerFailed}
+	default:
+		return states()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -190,6 +191,17 @@ func (s *Server) remove(t target) (*unstructured.Unstructured, error) {
 	if p := options.Preconditions; p != nil && p.UID != nil && *p.UID != obj.GetUID() {
 		return nil, apierrors.NewConflict(t.group(), t.name, fmt.Errorf("the UID is %s", obj.GetUID()))
 	}
-	delete(s.objects, t.path())
-	return obj, nil
+	if len(obj.GetFinalizers()) == 0 {
+		delete(s.objects, t.path())
+		return obj, nil
+	}
+	if obj.GetDeletionTimestamp() != nil {
+		return obj, nil
+	}
+	now := metav1.Now()
+	obj.SetDeletionTimestamp(&now)
+	s.version++
+	obj.SetResourceVersion(strconv.FormatInt(s.version, 10))
+	s.objects[t.path()] = obj
+	return obj.DeepCopy(), nil
 }

@@ -170,6 +170,9 @@ func (s *Server) store(t target, live, next *unstructured.Unstructured) *unstruc
 	s.version++
 	next.SetResourceVersion(strconv.FormatInt(s.version, 10))
 	s.objects[t.path()] = next
+	if next.GetDeletionTimestamp() != nil && len(next.GetFinalizers()) == 0 {
+		delete(s.objects, t.path())
+	}
 	return next.DeepCopy()
 }
 

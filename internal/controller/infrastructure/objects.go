@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -22,6 +23,10 @@ import (
 
 // digestKey is the annotation by which an object is known to be as it should be.
 const digestKey = "gatehouse.dev/digest"
+
+// Digest is that of what was last written to an object of a Gateway; "" is that it is
+// none, or that somebody took it away.
+func Digest(obj metav1.Object) string { return obj.GetAnnotations()[digestKey] }
 
 // suffix ends the name of every Service of ours.
 const suffix = "-gatehouse"
