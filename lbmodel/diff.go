@@ -261,11 +261,17 @@ func (d *differ) plan(order []int) Plan {
 	for _, w := range d.held {
 		roots[w.ID] = w
 	}
-	out = keepBehind(out, roots)
 	for k := range out.Steps {
 		explainStep(&out.Steps[k])
 	}
-	return out
+	return keepBehind(out, roots, d.missing)
+}
+
+// missing says whether a resource is neither there nor about to be.
+func (d *differ) missing(id ID) bool {
+	_, there := d.have[id]
+	_, changes := d.index[id]
+	return !there && !changes
 }
 
 func (d *differ) idsOf(nodes []int) []ID {

@@ -45,6 +45,8 @@ func explainStep(s *Step) {
 func whyOf(s Step) string {
 	drifted := s.Cause == Drift
 	switch {
+	case s.For != nil:
+		return "keeps the place of what lacks something that it needs, and answers that it cannot serve"
 	case s.Verb == Create && drifted:
 		return "was removed outside of Gatehouse"
 	case s.Verb == Create:

@@ -32,8 +32,13 @@ func needsNoMore(s Step) bool {
 	return !slices.ContainsFunc(needsOf(s.Want), func(id ID) bool { return !slices.Contains(before, id) })
 }
 
-// Structure is the step without what flows: what a person approves.
+// Structure is the step without what flows: what a person approves. Who approves
+// that something is made approves what stands in for it, and that it takes its place.
 func (s Step) Structure() Step {
+	s.Want, s.For = wholeOf(s), nil
+	if s.Verb == Update && StandsIn(s.Want, s.Have.Spec) {
+		s.Verb, s.Have = Create, Resource{}
+	}
 	s.Want, s.Have.Spec = structureOf(s.Want), structureOf(s.Have.Spec)
 	return s
 }

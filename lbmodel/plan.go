@@ -26,6 +26,7 @@ type Step struct {
 	Verb   Verb
 	ID     ID
 	Want   Spec     // nil for Delete
+	For    Spec     // what Want stands in for while that lacks something (see Standing); nil for nothing
 	Have   Resource // zero for Create
 	Hold   Hold
 	After  []ID // steps of this plan that must be done first, sorted

@@ -120,6 +120,8 @@ func (p *planPrinter) steps(steps []Step) {
 // attributes below it show.
 func cause(s Step) string {
 	switch {
+	case s.For != nil:
+		return s.Why
 	case s.Verb == Create && s.Cause == Desire:
 		return ""
 	case s.Verb != Update:

@@ -165,17 +165,18 @@ func KeepBack(p Plan, roots map[ID]Wait) Plan {
 	h := keptBack(roots)
 	for before := -1; len(h.by) != before; { // a create that is held may be waited for
 		before = len(h.by)
-		h.followers(p)
+		h.followers(p, nobody)
 		h.feeders(p)
 	}
 	return h.split(p)
 }
 
 // keepBehind is KeepBack without the creates that would be of no use: what Diff
-// cannot do yet is no reason to leave undone what it can.
-func keepBehind(p Plan, roots map[ID]Wait) Plan {
+// cannot do yet is no reason to leave undone what it can. missing says what else
+// steps may need that is not there.
+func keepBehind(p Plan, roots map[ID]Wait, missing func(ID) bool) Plan {
 	h := keptBack(roots)
-	h.followers(p)
+	h.followers(p, missing)
 	return h.split(p)
 }
 
@@ -183,10 +184,11 @@ func keepBehind(p Plan, roots map[ID]Wait) Plan {
 type holding struct {
 	by  map[ID]Wait
 	how map[ID]string
+	in  map[ID]Step // what stands in for some of them
 }
 
 func keptBack(roots map[ID]Wait) holding {
-	h := holding{by: maps.Clone(roots), how: map[ID]string{}}
+	h := holding{by: maps.Clone(roots), how: map[ID]string{}, in: map[ID]Step{}}
 	for id, w := range roots {
 		w.ID = id
 		h.by[id] = w
@@ -194,28 +196,41 @@ func keptBack(roots map[ID]Wait) holding {
 	return h
 }
 
-// split takes the held steps out of a plan.
+// split takes the held steps out of a plan; what is Standing and lacks something
+// leaves a step there that keeps its place.
 func (h holding) split(p Plan) Plan {
 	out := Plan{Later: slices.Clone(p.Later)}
 	for _, s := range p.Steps {
-		if root, ok := h.by[s.ID]; ok {
-			out.Later = append(out.Later, waitOf(s.ID, root, h.how[s.ID]))
-		} else {
+		root, held := h.by[s.ID]
+		if !held {
 			out.Steps = append(out.Steps, s)
+			continue
+		}
+		out.Later = append(out.Later, waitOf(s.ID, root, h.how[s.ID]))
+		if in, ok := h.in[s.ID]; ok {
+			out.Steps = append(out.Steps, in)
 		}
 	}
 	return out
 }
 
-// followers adds the steps that wait for one that is held. Each is held by the
-// root that holds the other.
-func (h holding) followers(p Plan) {
+// followers adds the steps that wait for one that is held, unless it is enough for
+// them that something stands in for it. Each is held by the root that holds the
+// other. missing says what steps may need that is in no step and not there.
+func (h holding) followers(p Plan, missing func(ID) bool) {
+	clear(h.in)
+	before := map[ID][]ID{}
 	for _, s := range p.Steps {
-		if _, already := h.by[s.ID]; already {
-			continue
-		}
-		if root, ok := longestWait(s.After, h.by); ok {
+		before[s.ID] = s.After
+		if _, already := h.by[s.ID]; !already {
+			root, ok := longestWait(h.awaited(s), h.by)
+			if !ok {
+				continue
+			}
 			h.by[s.ID], h.how[s.ID] = root, "waits for"
+		}
+		if in, ok := h.standIn(s, before, missing); ok {
+			h.in[s.ID] = in
 		}
 	}
 }
@@ -229,6 +244,9 @@ func (h holding) feeders(p Plan) {
 		if user, ok := wanted[s.ID]; ok && !held && s.Verb == Create && !inUse[s.ID] {
 			h.by[s.ID], h.how[s.ID] = user, "is needed only with"
 			root, held = user, true
+		}
+		for _, need := range needsOf(h.in[s.ID].Want) {
+			inUse[need] = true
 		}
 		for _, need := range needsOf(s.Want) {
 			if held {

@@ -21,6 +21,8 @@ const (
 
 	WaitUnread WaitReason = "Unread" // what it hangs on could not be read: a document is broken
 
+	WaitProbe WaitReason = "ProbeFailed" // backends were not seen to take what would change
+
 	WaitDisputed WaitReason = "Disputed" // it depends on something shared that two gateways describe differently
 	WaitPending  WaitReason = "Pending"  // the cloud accepted it and is not finished
 	WaitRenewal  WaitReason = "Renewal"  // it is as wanted, and due to be renewed then: this holds nothing up

@@ -14,6 +14,9 @@ import (
 // same time, and the other branches on when one fails. on (nil for nobody) is
 // told as it goes, by one goroutine.
 //
+// What waits for a step that failed has its place kept, where it has one
+// (lbmodel.Standing).
+//
 // When ctx ends nothing more is started, and what is in flight is waited for
 // until its own deadline. Each step is compared with what is known right before
 // it runs: what is done already (shared resources) is not done twice, and what
@@ -26,6 +29,7 @@ import (
 // lingers since when it does (see Marker), once, and takes such a note back.
 func (a *Account) Apply(ctx context.Context, plan Plan, on func(Event)) lbmodel.Outcome {
 	out := newRun(a, plan, on).do(ctx)
+	a.keepPlaces(ctx, plan, &out, on)
 	maps.Copy(out.Failed, a.catchUp(ctx, plan).Failed)
 	maps.Copy(out.Failed, a.note(ctx, plan).Failed)
 	a.mu.Lock()
@@ -34,6 +38,19 @@ func (a *Account) Apply(ctx context.Context, plan Plan, on func(Event)) lbmodel.
 	out.Held.Steps = plan.Held.Steps
 	out.Held.Later = slices.Concat(out.Held.Later, plan.Later, plan.alarms(out))
 	return out
+}
+
+// keepPlaces makes what stands in for what a run could not make (lbmodel.StandIns).
+// What it stands in for stays Blocked.
+func (a *Account) keepPlaces(ctx context.Context, plan Plan, out *lbmodel.Outcome, on func(Event)) {
+	if len(out.Failed) == 0 || ctx.Err() != nil {
+		return
+	}
+	standing := plan
+	if standing.Plan = lbmodel.StandIns(plan.Plan, out.Failed); !standing.Empty() {
+		maps.Copy(out.Failed, newRun(a, standing, on).do(ctx).Failed)
+		out.Blocked = slices.DeleteFunc(out.Blocked, func(id lbmodel.ID) bool { return out.Failed[id] != nil })
+	}
 }
 
 // alarms are when what a run has made must be renewed.
@@ -59,6 +76,9 @@ func (a *Account) jobOf(plan Plan, step lbmodel.Step) job {
 	j := job{step: step, owner: step.Have.Owner, placed: plan.placed[step.ID], wish: plan.wishes[step.ID]}
 	if step.Verb == lbmodel.Create || step.Verb == lbmodel.Update {
 		j.owner = j.placed.Owner
+	}
+	if step.For != nil { // a later plan wants more than this
+		j.placed.Spec, j.placed.Digest, j.wish = step.Want, lbmodel.DigestOf(step.Want), lbmodel.Digest{}
 	}
 	if j.owner == (lbmodel.Owner{}) {
 		j.owner.Cluster = a.config.Cluster

@@ -18,7 +18,7 @@ import (
 )
 
 // Provider is one kind of load balancer in one account. Its Specs may implement
-// what lbmodel knows beside Spec: Slotted, Explained, Sourced and Renewing.
+// what lbmodel knows beside Spec: Slotted, Explained, Sourced, Renewing and Standing.
 type Provider interface {
 	Compiler
 	Cloud

@@ -20,6 +20,7 @@ type Rule struct {
 	Action   lbmodel.Action `json:"action"` // the Pools in it are Refs, the Sources empty
 
 	sources []lbmodel.Source
+	whole   lbmodel.Whole // what of it can be answered without a pool
 }
 
 // MaxNumber is the greatest number of a rule.
@@ -99,6 +100,7 @@ type Pool struct {
 	Persistence *lbmodel.Persistence `json:"persistence,omitempty"`
 
 	sources []lbmodel.Source
+	hop     string // the model's name of it
 }
 
 // PoolTLS is the TLS of the hop to the endpoints; its fields are those of

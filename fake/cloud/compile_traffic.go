@@ -16,7 +16,7 @@ func (c *compiler) addPools() {
 		id, group := groupOf(p, c.settings.Location)
 		c.put(c.shared, lbmodel.NewResource(id, group).With(lbmodel.Shared))
 		spec := &Pool{Group: RefTo(id), Protocol: p.Protocol, Health: healthCheck(p.Health), Persistence: p.Persistence}
-		spec.sources = sources(p.Source)
+		spec.sources, spec.hop = sources(p.Source), p.Name
 		if p.TLS != nil {
 			spec.sources = sources(p.Source, p.TLS.Source)
 			spec.TLS = c.poolTLS(p.TLS)
@@ -156,10 +156,18 @@ func (c *compiler) addRules(listener lbmodel.ID, rules []lbmodel.Rule) {
 		id := c.id(KindRule, cmp.Or(r.Match.Path.Value, r.Hostname, "rule"), listener.Name, key, strconv.Itoa(met[key]))
 		met[key]++
 		spec := &Rule{Listener: RefTo(listener), Number: numbers[i], Hostname: r.Hostname, Match: r.Match}
-		spec.sources = sources(r.Source)
+		spec.sources, spec.whole = sources(r.Source), c.whole()
 		spec.Action = c.action(r, spec)
 		c.add(id, spec)
 	}
+}
+
+// whole says how much of a rule can be answered without a pool.
+func (c *compiler) whole() lbmodel.Whole {
+	if slices.Contains(c.settings.Without, string(lbmodel.FeatureFixedShare)) {
+		return lbmodel.WholeRules
+	}
+	return lbmodel.AnyShare
 }
 
 // action is a rule's action with references in the place of pool names, and

@@ -32,6 +32,7 @@ type keys struct {
 
 	mu       sync.Mutex
 	issued   int
+	refuses  bool                       // nothing is issued
 	given    map[string]tls.Certificate // what Secrets hold now, by identity
 	versions map[string]tls.Certificate // all that they ever held
 	roots    map[int]lbmodel.Root
@@ -54,6 +55,9 @@ func (k *keys) ring(_ context.Context, identity lbmodel.Identity) (tls.Certifica
 	if identity.Issuer == lbmodel.IssuerSecret {
 		return k.given[identity.Name], nil
 	}
+	if k.refuses {
+		return tls.Certificate{}, lbmodel.Errorf(lbmodel.CodeDenied, "issue", lbmodel.ID{}, "the issuer refuses %s", identity.Name)
+	}
 	k.issued++
 	if k.signer == 0 {
 		return k.make(identity.Name, nil)
@@ -68,6 +72,13 @@ func (k *keys) sign(root int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.signer = root
+}
+
+// refuse says whether the issuer refuses from now on.
+func (k *keys) refuse(yes bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.refuses = yes
 }
 
 // count is how many certificates were issued so far.

@@ -13,6 +13,7 @@ import (
 )
 
 func unbroken(tb testing.TB, h Harness) {
+	places(tb, h)
 	ways := pairs(h)
 	for seed := range uint64(scenes) {
 		ways = append(ways, randomPair(h, 200+seed))

@@ -25,7 +25,8 @@ func Laws() []Law {
 		{4, "Crash-safe", "a process that dies at any call, or never hears its reply, is followed by one that finishes the work: " +
 			"nothing is doubled, nothing is leaked", crashSafe},
 		{5, "Unbroken", "a route that is in both a and b keeps a healthy backend through every call between them, " +
-			"except where a step's Impact says so, and also when the process ends on the way; and a policy can hold those steps", unbroken},
+			"except where a step's Impact says so, and also when the process ends on the way; and a policy can hold those steps; " +
+			"a rule whose backends cannot be reached yet stands in its place, so that its requests go to nobody else", unbroken},
 		{6, "Ours only", "what others made, and the fields of adopted objects that are not ours, stay as they are", oursOnly},
 		{7, "Clean", "when the last gateway goes nothing of ours is left in the account, whatever went wrong on the way", clean},
 		{8, "Honest", "what Offers omits is refused with a finding and without a call, and what it names is never refused later", honest},

@@ -37,6 +37,7 @@ func TestLawsFail(t *testing.T) {
 		{"compiles by history", memcloud.CompilesByHistory, 3, "a restart would change gateways"},
 		{"doubles after a lost reply", memcloud.DoublesAfterLostReply, 4, "the second object would be paid for by nobody's wish"},
 		{"loses traffic", memcloud.LosesTraffic, 5, "requests between the two calls would be answered 404"},
+		{"loses a place", memcloud.LosesPlace, 5, "requests for a backend that is not there yet would go to another one"},
 		{"touches foreign fields", memcloud.TouchesForeign, 6, "somebody else's setting would be gone"},
 		{"forgets a delete", memcloud.ForgetsDelete, 7, "the account would fill up"},
 		{"overpromises", memcloud.Overpromises, 8, "status would say Accepted of what never works"},

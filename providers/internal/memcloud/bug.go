@@ -23,5 +23,6 @@ const (
 	IssuesAlways          Bug = "Place forgets the live certificate, so that a restart issues a new one"
 	DropsAtOnce           Bug = "Place drops a root together with its source"
 	ForgetsDropped        Bug = "Observe does not read since when a root is not published"
+	LosesPlace            Bug = "nothing stands in for a rule whose backend is not there yet"
 	RotatesUnheard        Bug = "a trust does not say when a root is to go"
 )

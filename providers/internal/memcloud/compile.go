@@ -205,7 +205,7 @@ func (c *compiler) compileListener(l lbmodel.Listener) {
 
 func (c *compiler) compileRule(listener lbmodel.ID, r lbmodel.Rule) {
 	c.rules++
-	spec := Rule{Listener: listener, Address: c.address, Priority: c.rules * step, Host: r.Hostname, Path: r.Match.Path}
+	spec := Rule{Listener: listener, Address: c.address, Priority: c.rules * step, Host: r.Hostname, Path: r.Match.Path, bug: c.bug}
 	switch {
 	case r.Action.Fixed != nil:
 		spec.Fixed = r.Action.Fixed.Status

@@ -37,12 +37,15 @@ type Rule struct {
 	Path     lbmodel.PathMatch `json:"path,omitzero"`
 	Fixed    int               `json:"fixed,omitzero"`
 	Shares   []Share           `json:"shares,omitempty"`
+
+	bug Bug
 }
 
 // Share is a part of a rule's requests.
 type Share struct {
-	Backend lbmodel.ID `json:"backend"`
+	Backend lbmodel.ID `json:"backend,omitzero"`
 	Weight  int32      `json:"weight"`
+	Fixed   int        `json:"fixed,omitzero"` // in the place of a Backend
 }
 
 // Backend says how a group of endpoints is spoken to. Its protocol is for life.
@@ -111,7 +114,9 @@ func (l Listener) Impact(verb lbmodel.Verb, _ lbmodel.Spec) string {
 func (r Rule) Needs() []lbmodel.ID {
 	out := []lbmodel.ID{r.Listener}
 	for _, s := range r.Shares {
-		out = append(out, s.Backend)
+		if s.Fixed == 0 {
+			out = append(out, s.Backend)
+		}
 	}
 	return out
 }
