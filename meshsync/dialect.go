@@ -57,9 +57,12 @@ type Mesh struct {
 	TrustDomain  string   // of its identities
 	TrustDomains []string // all that identities may have, TrustDomain first
 	Revision     string
-	Roots        []RootsAt     // where its roots are: all that are there count
-	LeafLife     time.Duration // the longest life of a proxy's certificate: the least overlap of two roots
-	Propagation  time.Duration // how long a root takes from where it is published to every proxy
+	Roots        []RootsAt // where its roots are: all that are there count
+	// Admits are where the roots are under which its proxies take gateways, of a mesh
+	// that keeps them apart; none: they are the same.
+	Admits      []RootsAt
+	LeafLife    time.Duration // the longest life of a proxy's certificate: the least overlap of two roots
+	Propagation time.Duration // how long a root takes from where it is published to every proxy
 	// Settings are the dialect's own findings, so that Inbound need not read them
 	// for each pod again.
 	Settings any
@@ -78,7 +81,19 @@ type RootsAt struct {
 	// Problem is why it has none that can be read.
 	PEM     string
 	Problem string
-	URL     string // of a SPIFFE bundle endpoint
+	// URL is where a place outside is asked: a SPIFFE bundle endpoint by https, a Consul
+	// by https (its HTTP API) or grpcs, a SPIFFE agent by its socket (unix). "" is not
+	// known.
+	URL string
+	// Profile is a bundle endpoint's, https_web where it is unset, and ID whom one of
+	// profile https_spiffe proves to be.
+	Profile, ID string
+	// ServerRoots, in PEM, are whom the server itself is verified by, and ServerName is
+	// its name there; unset are the system's roots, and the URL's name.
+	ServerRoots, ServerName string
+	// Token is the name of the Secret with the token for a Consul, in the namespace of
+	// whoever asks. It is never the token.
+	Token string
 }
 
 // The Kinds of places outside of the cluster's objects.

@@ -13,7 +13,9 @@ import (
 type Issuer interface {
 	// Issue returns a certificate for the request's public key. Errors are
 	// lbmodel.Errors with a code: Denied when the CA refuses the caller or the
-	// names, Invalid when it refuses the request, Throttled, Unavailable.
+	// names, Invalid when it refuses the request, Quota, Throttled, Unavailable, and
+	// Pending when somebody must do something first. The same request is asked again
+	// after Pending, Throttled, Unavailable, and an error with RetryAfter.
 	Issue(context.Context, Request) (Issued, error)
 }
 

@@ -96,6 +96,8 @@ func (Dialect) Inbound(w meshsync.World, m meshsync.Mesh, _ meshsync.Port, pod *
 		in.Names = []lbmodel.SAN{{Kind: lbmodel.SANURI, Value: "spiffe://" + tunnelDomain + "/ns/" + in.Account.Namespace + "/sa/" + in.Account.Name}}
 		in.Blocked = meshsync.ReasonTunnelRequired
 		in.Detail = fmt.Sprintf("namespace %s has the label %s=true: ztunnel takes only its own tunnel (HBONE, port %d)", ns.Name, labelEnrolled, tunnelPort)
+		in.Fix = &meshsync.Fix{Say: fmt.Sprintf(
+			"Take the namespace out of the tunnel (kubectl label namespace %s %s-), which no client of the outside speaks: its pods are then no members, and reached in clear text or by TLS of their own.", ns.Name, labelEnrolled)}
 		return in
 	}
 	in.Membership, in.Plain, in.Otherwise = meshsync.NotMeshed, true, meshsync.Passes

@@ -222,3 +222,21 @@ spec:
 		t.Errorf("intentions know services (-want +got):\n%s", diff)
 	}
 }
+
+// TestUnknownDomainSaysWhatToDo: what only Consul knows can be asked for and named, by
+// commands that need nothing filled in but what the first one prints.
+func TestUnknownDomainSaysWhatToDo(t *testing.T) {
+	in := cluster(t, nil).Accepts(Dialect{}, "shop", "cart", "cart-1")
+	v := meshsync.Judge(in, meshsync.Hop{Protocol: lbmodel.PoolHTTP1, Minimum: lbmodel.TLSClientAndServer, Roots: 1}, meshtest.GCP())
+	if v.Reason != meshsync.ReasonIdentityUnknown || v.Fix == nil {
+		t.Fatalf("%s, fix %+v", v.Reason, v.Fix)
+	}
+	for _, part := range []string{
+		"kubectl -n consul exec consul-server-0 ", "/v1/connect/ca/roots", "TrustDomain",
+		"kubectl patch meshbinding ", `"kind":"ConsulRoots","name":"`, "grpcs://consul-server.consul.svc:8503",
+	} {
+		if !strings.Contains(v.Fix.Say, part) {
+			t.Errorf("the fix does not say %q:\n%s", part, v.Fix.Say)
+		}
+	}
+}

@@ -32,7 +32,7 @@ func (d Dialect) Inbound(w meshsync.World, m meshsync.Mesh, port meshsync.Port, 
 	case why != "":
 		in.Blocked, in.Detail = meshsync.ReasonInboundDisabled, why
 	case len(in.Names) == 0:
-		in.Blocked = meshsync.ReasonIdentityUnknown
+		in.Blocked, in.Fix = meshsync.ReasonIdentityUnknown, domainFix(s)
 		in.Detail = "the trust domain of Consul's CA is not known, so the name in the proxies' certificates is not"
 	default:
 		in.Port = publicPort + svc.index

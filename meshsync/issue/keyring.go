@@ -137,7 +137,7 @@ func (k *keyring) candidate(ctx context.Context, id lbmodel.Identity, live *lbmo
 	return got, under, nil
 }
 
-// ask has a request signed. One that its issuer has accepted but not signed is asked
+// ask has a request signed. One that its issuer may have, and has not signed, is asked
 // about again with the same key.
 func (k *keyring) ask(ctx context.Context, id lbmodel.Identity) (*candidate, error) {
 	issuer, account, err := k.config.Issuers(id)
@@ -159,11 +159,9 @@ func (k *keyring) ask(ctx context.Context, id lbmodel.Identity) (*candidate, err
 	issued, err := k.call(ctx, issuer, meshsync.Request{
 		Identity: id, Account: account, CSR: bytes.Clone(request.csr), Lifetime: time.Duration(id.Renew.Lifetime),
 	})
-	switch lbmodel.CodeOf(err) {
-	case lbmodel.CodePending:
+	if stays(err) {
 		k.held.wait(slotOf(id), request, k.config.Now())
-	case lbmodel.CodeUnavailable, lbmodel.CodeThrottled: // it may be open still
-	default:
+	} else {
 		k.held.forget(slotOf(id))
 	}
 	if err != nil {
@@ -173,6 +171,18 @@ func (k *keyring) ask(ctx context.Context, id lbmodel.Identity) (*candidate, err
 		issued.Chain = nil
 	}
 	return newCandidate(request.key, trim(issued.Chain, k.config.Roots(id.Issuer))), nil
+}
+
+// stays says whether a request may be there still: it is open, its answer was lost, or
+// it was refused and the issuer says when to look again. Another would be signed, or
+// refused, beside it.
+func stays(err error) bool {
+	switch lbmodel.CodeOf(err) {
+	case lbmodel.CodePending, lbmodel.CodeUnavailable, lbmodel.CodeThrottled:
+		return true
+	}
+	e, ok := errors.AsType[*lbmodel.Error](err)
+	return ok && e.RetryAfter > 0
 }
 
 func (k *keyring) call(ctx context.Context, issuer meshsync.Issuer, r meshsync.Request) (meshsync.Issued, error) {

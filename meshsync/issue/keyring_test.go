@@ -272,3 +272,36 @@ func TestPlanIsOld(t *testing.T) {
 		t.Errorf("%d calls", w.calls())
 	}
 }
+
+// TestRequestStays: what may have been signed, or refused, is asked about with the same
+// key; what never came to be is asked with another.
+func TestRequestStays(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		err  *lbmodel.Error
+		same bool
+	}{
+		{"open", &lbmodel.Error{Code: lbmodel.CodePending}, true},
+		{"no answer", &lbmodel.Error{Code: lbmodel.CodeUnavailable}, true},
+		{"later", &lbmodel.Error{Code: lbmodel.CodeThrottled}, true},
+		{"refused, and there to be seen", &lbmodel.Error{Code: lbmodel.CodeDenied, RetryAfter: time.Minute}, true},
+		{"refused", &lbmodel.Error{Code: lbmodel.CodeDenied}, false},
+		{"wrong", &lbmodel.Error{Code: lbmodel.CodeInvalid}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.answer = func(context.Context, meshsync.Request) (meshsync.Issued, error) { return meshsync.Issued{}, tc.err }
+			for range 2 {
+				w.refused(identity("g"), tc.err.Code)
+			}
+			if same := bytes.Equal(w.asked[0].CSR, w.asked[1].CSR); same != tc.same {
+				t.Errorf("the same request: %v, want %v", same, tc.same)
+			}
+			w.pass(patience)
+			w.refused(identity("g"), tc.err.Code)
+			if bytes.Equal(w.asked[0].CSR, w.asked[2].CSR) {
+				t.Error("a day later it is still the same")
+			}
+		})
+	}
+}

@@ -38,8 +38,8 @@ func All(checks ...Trusted) Trusted {
 
 // Published remembers since when roots are published, for meshes whose proxies take
 // a new root within a known time (Istio, Consul, Kuma). It knows what it has seen
-// itself: after a restart the time begins anew, never earlier. The zero value is
-// ready, and may be used by many goroutines.
+// itself and what Resume gave it: without that the time begins anew, never earlier. The
+// zero value is ready, and may be used by many goroutines.
 type Published struct {
 	mu    sync.Mutex
 	first map[string]map[string]time.Time // by issuer and the root's key

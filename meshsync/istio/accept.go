@@ -35,15 +35,15 @@ func accepts(in *meshsync.Inbound, m Mode, p protocol) {
 	}
 }
 
+// strictChains are those of PERMISSIVE, and one for everybody else behind them. In
+// istiod's listener each pair is one chain, and who offers Istio's ALPN gets what
+// others get. It stands apart to be preferred: a hop that offers it works in both
+// modes, so that a mode can change before the gateway hears of it.
 func strictChains(p protocol) []meshsync.Chain {
-	switch p {
-	case isHTTP:
-		return []meshsync.Chain{readsHTTP()}
-	case isAuto:
-		return []meshsync.Chain{readsHTTP(ownHTTP()...), passesBytes()}
-	default:
-		return []meshsync.Chain{passesBytes()}
+	if p == isHTTP {
+		return append(permissiveChains(p), readsHTTP())
 	}
+	return append(permissiveChains(p), passesBytes())
 }
 
 func permissiveChains(p protocol) []meshsync.Chain {

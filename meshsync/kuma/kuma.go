@@ -39,7 +39,8 @@ const (
 	keyVirtualPort  = "kuma.io/virtual-probes-port"
 	suffixProtocol  = ".service.kuma.io/protocol"
 	defaultMesh     = "default"
-	alpn            = "kuma" // which clients of the mesh offer
+	clients         = "gatehouse" // see Dialect.Clients
+	alpn            = "kuma"      // which clients of the mesh offer
 	identityLife    = 24 * time.Hour
 	backendLife     = 30 * 24 * time.Hour // of a builtin CA's certificates
 	propagationTime = 5 * time.Minute     // roots are pushed to proxies
@@ -75,7 +76,7 @@ func (Dialect) Reads() []schema.GroupVersionKind {
 // Name implements meshsync.Namer: Kuma's own CA signs for nobody outside the mesh,
 // and another is trusted for a trust domain of its own.
 func (d Dialect) Name(_ meshsync.Mesh, a meshsync.Account) (spiffeID string, dnsNames []string) {
-	return "spiffe://" + or(d.Clients, "gatehouse") + "/ns/" + a.Namespace + "/sa/" + a.Name, nil
+	return "spiffe://" + or(d.Clients, clients) + "/ns/" + a.Namespace + "/sa/" + a.Name, nil
 }
 
 // settings are what holds for all pods of the mesh.
@@ -88,8 +89,8 @@ type settings struct {
 }
 
 // Mesh implements meshsync.Dialect. Roots are those MeshTrusts that are of the
-// trust domain of an identity: others are whom the mesh lets in, such as gateways
-// with a CA of their own, and say nothing of its proxies.
+// trust domain of an identity: others are whom the mesh lets in, and say nothing of
+// its proxies. Gateways are let in by that of their own trust domain (Mesh.Admits).
 func (d Dialect) Mesh(w meshsync.World) meshsync.Mesh {
 	ns, name := or(d.Namespace, "kuma-system"), or(d.MeshName, defaultMesh)
 	s := settings{Mesh: name, Policies: policiesIn(w, ns, name)}
@@ -113,8 +114,11 @@ func (d Dialect) Mesh(w meshsync.World) meshsync.Mesh {
 		m.TrustDomain = m.TrustDomains[0]
 	}
 	for _, o := range trusts {
-		if slices.Contains(m.TrustDomains, workload.Text(o, "spec", "trustDomain")) {
+		switch domain := workload.Text(o, "spec", "trustDomain"); {
+		case slices.Contains(m.TrustDomains, domain):
 			m.Roots = append(m.Roots, rootsOf(o))
+		case domain == or(d.Clients, clients):
+			m.Admits = append(m.Admits, rootsOf(o))
 		}
 	}
 	return m

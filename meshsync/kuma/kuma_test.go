@@ -101,6 +101,7 @@ func TestMesh(t *testing.T) {
 	want := meshsync.Mesh{
 		Installed: true, Namespace: "kuma-system", TrustDomain: "default.east.mesh.local", TrustDomains: []string{"default.east.mesh.local"},
 		Roots:    []meshsync.RootsAt{{Kind: "MeshTrust", Namespace: "kuma-system", Name: "identity", Key: "spec.caBundles", PEM: "x"}},
+		Admits:   []meshsync.RootsAt{{Kind: "MeshTrust", Namespace: "kuma-system", Name: "gatehouse", Key: "spec.caBundles", PEM: "x"}},
 		LeafLife: 24 * time.Hour, Propagation: 5 * time.Minute,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -62,6 +62,9 @@ type Result struct {
 	Leaf  *Certificate  `json:"leaf,omitzero"`
 	Root  *Certificate  `json:"root,omitzero"`   // that the leaf leads to, when it is one of the roots
 	Names []lbmodel.SAN `json:"names,omitempty"` // of the leaf: DNS and URI
+	// Leads are the keys (lbmodel.Root.SPKI) of all the roots that the leaf leads to:
+	// one that was signed anew, or by another root too, leads to several.
+	Leads []string `json:"-"`
 }
 
 // Certificate names a certificate.

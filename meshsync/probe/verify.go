@@ -1,8 +1,10 @@
 package probe
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,6 +46,9 @@ func (p *probing) chain(leaf *x509.Certificate, between []*x509.Certificate) fai
 	if err == nil {
 		chain := chains[0]
 		p.result.Root = certificateOf(chain[len(chain)-1])
+		for _, chain := range chains {
+			p.leads(chain[len(chain)-1])
+		}
 		return failure{}
 	}
 	if ended := p.ended(slices.Concat([]*x509.Certificate{leaf}, between)); ended != "" {
@@ -56,6 +61,14 @@ func (p *probing) chain(leaf *x509.Certificate, between []*x509.Certificate) fai
 		return failure{Chain, fmt.Sprintf("the certificate, issued by %q, leads to none of the %s", last(leaf, between).Issuer, countRoots(p.target.Roots))}
 	}
 	return failure{Chain, strings.TrimPrefix(err.Error(), "x509: ")}
+}
+
+// leads notes a root that the leaf leads to.
+func (p *probing) leads(root *x509.Certificate) {
+	sum := sha256.Sum256(root.RawSubjectPublicKeyInfo)
+	if key := hex.EncodeToString(sum[:]); !slices.Contains(p.result.Leads, key) {
+		p.result.Leads = append(p.result.Leads, key)
+	}
 }
 
 func last(leaf *x509.Certificate, between []*x509.Certificate) *x509.Certificate {

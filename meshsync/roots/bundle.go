@@ -50,7 +50,8 @@ func (b Bundle) Age(now time.Time) time.Duration {
 }
 
 // Condition is what a person has to be told: that there are no roots, or that they
-// could not be read for a day. Shorter interruptions are told by Problem alone.
+// could not be read for a day, and since when. Shorter interruptions are told by
+// Problem alone.
 func (b Bundle) Condition(now time.Time) string {
 	switch failing := now.Sub(b.Since); {
 	case b.Problem == "":
@@ -58,8 +59,8 @@ func (b Bundle) Condition(now time.Time) string {
 	case len(b.Roots) == 0:
 		return "there are no roots yet: " + b.Problem
 	case failing >= Stale:
-		return fmt.Sprintf("the roots could not be read for %d hours: %s; those of %s stay until they can",
-			int(failing.Hours()), b.Problem, b.At.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("the roots could not be read since %s: %s; those of %s stay until they can",
+			b.Since.UTC().Format(time.RFC3339), b.Problem, b.At.UTC().Format(time.RFC3339))
 	default:
 		return ""
 	}

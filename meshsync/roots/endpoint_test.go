@@ -279,7 +279,7 @@ func TestEndpointIsDownForADay(t *testing.T) {
 	worse := h.one()
 	keeps(t, good, worse, "localhost:"+port+"/bundle: ")
 	said := worse.Condition(c.Now())
-	if !strings.HasPrefix(said, "the roots could not be read for 25 hours: ") || strings.Contains(said, "s3cret") {
+	if !strings.HasPrefix(said, "the roots could not be read since ") || strings.Contains(said, "s3cret") {
 		t.Errorf("condition %q", said)
 	}
 	if age := worse.Age(c.Now()); age < 25*time.Hour {

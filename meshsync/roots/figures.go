@@ -17,12 +17,14 @@ type Figures struct {
 
 // BundleFigures are a bundle's.
 type BundleFigures struct {
-	Name     string
-	Roots    int
-	Age      time.Duration // see Bundle.Age
-	Sequence uint64
-	Failing  bool
-	Expires  time.Time // the first of its roots to do so; zero: there are none
+	Name      string
+	Roots     int
+	Age       time.Duration // see Bundle.Age
+	Sequence  uint64
+	Failing   bool
+	Since     time.Time // when that began; zero: it is not failing
+	Rotations uint64    // how often its roots became others, since the source was started
+	Expires   time.Time // the first of its roots to do so; zero: there are none
 }
 
 // Figures are those of all sources, sorted by name.
@@ -35,7 +37,9 @@ func (h *Hub) Figures() []Figures {
 		w := h.sources[name]
 		f := Figures{Name: name, Where: w.source.Where(), Readings: w.readings, Failures: w.failures}
 		for _, b := range w.bundles {
-			f.Bundles = append(f.Bundles, b.figures(now))
+			of := b.figures(now)
+			of.Rotations = w.rotations[b.Name]
+			f.Bundles = append(f.Bundles, of)
 		}
 		out = append(out, f)
 	}
@@ -43,7 +47,7 @@ func (h *Hub) Figures() []Figures {
 }
 
 func (b Bundle) figures(now time.Time) BundleFigures {
-	f := BundleFigures{Name: b.Name, Roots: len(b.Roots), Age: b.Age(now), Sequence: b.Sequence, Failing: b.Problem != ""}
+	f := BundleFigures{Name: b.Name, Roots: len(b.Roots), Age: b.Age(now), Sequence: b.Sequence, Failing: b.Problem != "", Since: b.Since}
 	for _, r := range b.Roots {
 		if f.Expires.IsZero() || r.NotAfter.Before(f.Expires) {
 			f.Expires = r.NotAfter

@@ -3,6 +3,7 @@ package roots
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -15,10 +16,6 @@ import (
 type Config struct {
 	Clock  Clock          // zero is the system's
 	Random func() float64 // from 0 to below 1; nil is math/rand
-	// Last is what Of told of each source before, if somebody kept it over a restart:
-	// without it, a sequence could go back unnoticed, and an Endpoint of profile SPIFFE
-	// begins with its Bootstrap again.
-	Last map[string][]Bundle
 }
 
 // Hub runs sources and has what they know. It may be used by many goroutines.
@@ -42,6 +39,8 @@ type watched struct {
 	said     string // what was told last, as far as it matters
 	readings uint64
 	failures uint64
+	// rotations are how often roots became others, by trust domain.
+	rotations map[string]uint64
 }
 
 // NewHub returns a Hub without sources. Close it.
@@ -52,7 +51,16 @@ func NewHub(c Config) *Hub {
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
-	return &Hub{clock: c.Clock, random: c.Random, last: c.Last, changed: make(chan struct{}, 1), sources: map[string]*watched{}}
+	return &Hub{clock: c.Clock, random: c.Random, last: map[string][]Bundle{}, changed: make(chan struct{}, 1), sources: map[string]*watched{}}
+}
+
+// Recall takes what Of told of sources before, if somebody kept it over a restart, for
+// those that are Set afterwards. Without it, a sequence could go back unnoticed, and an
+// Endpoint of profile SPIFFE begins with its Bootstrap again.
+func (h *Hub) Recall(last map[string][]Bundle) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.Copy(h.last, last)
 }
 
 // Changed has a value whenever what Bundles and Conditions are made of has changed:
@@ -73,6 +81,7 @@ func (h *Hub) Set(want map[string]Source) {
 		if _, ok := want[name]; !ok {
 			w.stop()
 			delete(h.sources, name)
+			delete(h.last, name)
 			h.tell()
 		}
 	}
@@ -90,7 +99,7 @@ func (h *Hub) Set(want map[string]Source) {
 // start runs a source. What it tells after it was stopped is not heard.
 func (h *Hub) start(source Source, last []Bundle) *watched {
 	ctx, stop := context.WithCancel(context.Background())
-	w := &watched{source: source, stop: stop, bundles: last}
+	w := &watched{source: source, stop: stop, bundles: last, rotations: map[string]uint64{}}
 	s := Start{Last: last, Clock: h.clock, Random: h.random}
 	h.running.Go(func() {
 		source.Watch(ctx, s, func(told []Bundle) {
@@ -109,6 +118,12 @@ func (h *Hub) take(w *watched, told []Bundle) {
 	w.readings++
 	if slices.ContainsFunc(told, func(b Bundle) bool { return b.Problem != "" }) {
 		w.failures++
+	}
+	for _, b := range told {
+		i := slices.IndexFunc(w.bundles, func(was Bundle) bool { return was.Name == b.Name && len(was.Roots) > 0 })
+		if i >= 0 && !SameRoots(w.bundles[i].Roots, b.Roots) {
+			w.rotations[b.Name]++
+		}
 	}
 	w.bundles = told
 	if said := sayAll(told, h.clock.Now()); said != w.said {
@@ -143,6 +158,21 @@ func (h *Hub) Of(name string) []Bundle {
 		return slices.Clone(w.bundles)
 	}
 	return nil
+}
+
+// Unread are the places that have told nothing since they were Set, neither roots nor
+// why there are none, sorted.
+func (h *Hub) Unread() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []string
+	for _, w := range h.sources {
+		if w.readings == 0 {
+			out = append(out, w.source.Where())
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Close ends all sources and waits for them.

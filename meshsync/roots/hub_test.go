@@ -100,7 +100,7 @@ func TestHubTells(t *testing.T) {
 		}
 	}
 	got := h.Figures()
-	want := []Figures{{Name: "s", Where: "script x", Readings: 10, Failures: 6, Bundles: []BundleFigures{{Name: "x", Roots: 2, Expires: two[0].NotAfter}}}}
+	want := []Figures{{Name: "s", Where: "script x", Readings: 10, Failures: 6, Bundles: []BundleFigures{{Name: "x", Roots: 2, Rotations: 1, Expires: two[0].NotAfter}}}}
 	if two[1].NotAfter.Before(two[0].NotAfter) {
 		want[0].Bundles[0].Expires = two[1].NotAfter
 	}
@@ -159,14 +159,22 @@ func TestHubRemembers(t *testing.T) {
 	kept := Bundle{Name: "example.org", Roots: parsed(t, m), Sequence: 1000, At: time.Now()}
 	do(t, m.SignBy("b"))
 	endpoint.Bootstrap = "" // only what was kept verifies the server
-	h := NewHub(Config{Last: map[string][]Bundle{"e": {kept}}})
+	h := NewHub(Config{})
 	defer h.Close()
+	h.Recall(map[string][]Bundle{"e": {kept}})
 	h.Set(map[string]Source{"e": endpoint})
 	if diff := cmp.Diff([]Bundle{kept}, h.Of("e")); diff != "" && h.Of("e")[0].Problem == "" {
 		t.Errorf("before the first reading (-want +got):\n%s", diff)
 	}
 	<-h.Changed()
 	keeps(t, kept, h.Of("e")[0], "is older than 1000")
+	h.Recall(map[string][]Bundle{"e": nil})
+	keeps(t, kept, h.Of("e")[0], "is older than 1000")
+	h.Set(nil)
+	h.Set(map[string]Source{"e": endpoint})
+	if b := h.Of("e"); len(b) > 0 && len(b[0].Roots) > 0 {
+		t.Errorf("a source that was let go is still known: %+v", b)
+	}
 }
 
 // TestHubChurns: sources that come and go faster than they answer leave nothing

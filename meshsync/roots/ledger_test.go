@@ -3,6 +3,7 @@ package roots
 import (
 	"encoding/json/v2"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -91,7 +92,7 @@ func TestCondition(t *testing.T) {
 		{"good", Bundle{Roots: known, At: now.Add(-time.Hour), RefreshAt: now}, "", time.Hour},
 		{"good, and told of changes", Bundle{Roots: known, At: now.Add(-100 * time.Hour)}, "", 0},
 		{"interrupted", Bundle{Roots: known, At: now.Add(-100 * time.Hour), Since: now.Add(-time.Hour), Problem: "p"}, "", 100 * time.Hour},
-		{"for a day", Bundle{Roots: known, At: now.Add(-25 * time.Hour), Since: now.Add(-24 * time.Hour), Problem: "p"}, "the roots could not be read for 24 hours: p; those of 2026-01-09T11:00:00Z stay until they can", 25 * time.Hour},
+		{"for a day", Bundle{Roots: known, At: now.Add(-25 * time.Hour), Since: now.Add(-24 * time.Hour), Problem: "p"}, "the roots could not be read since 2026-01-09T12:00:00Z: p; those of 2026-01-09T11:00:00Z stay until they can", 25 * time.Hour},
 		{"never", Bundle{Since: now, Problem: "p"}, "there are no roots yet: p", 0},
 	} {
 		if got := tt.bundle.Condition(now); got != tt.want {
@@ -166,13 +167,37 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestAt: what a mesh publishes in the cluster is not read here.
+// TestAt: each kind of place is asked in its own way, and what a mesh publishes in the
+// cluster is not read here.
 func TestAt(t *testing.T) {
-	if s, ok := At(meshsync.RootsAt{Kind: "ConfigMap", Namespace: "a", Name: "b"}); ok {
-		t.Errorf("%+v", s)
-	}
-	s, ok := At(meshsync.RootsAt{Kind: "SPIFFEBundle", Name: "example.org", URL: "https://example.org:8443/b?x=y"})
-	if want := "SPIFFE bundle endpoint of example.org at example.org:8443/b"; !ok || s.Where() != want {
-		t.Errorf("%+v, want %s", s, want)
+	const pem, token = "roots", Secret("t0ken")
+	for _, c := range []struct {
+		name, why string
+		at        meshsync.RootsAt
+		want      Source // nil: none
+	}{
+		{"an object", "translation reads it", meshsync.RootsAt{Kind: "ConfigMap", Namespace: "a", Name: "b"}, nil},
+		{"a socket that nobody named", "a mesh does not know where its agent is for us", meshsync.RootsAt{Kind: meshsync.RootsWorkload, Name: "a"}, nil},
+		{"an object with a URL", "", meshsync.RootsAt{Kind: "ConfigMap", Name: "a", URL: "https://a"}, nil},
+		{"a bundle endpoint", "as Istio's configuration names it", meshsync.RootsAt{Kind: meshsync.RootsSPIFFE, Name: "a", URL: "https://a"},
+			Endpoint{TrustDomain: "a", URL: "https://a", Profile: Web}},
+		{"with roots of its own", "", meshsync.RootsAt{Kind: meshsync.RootsSPIFFE, Name: "a", URL: "https://a", Profile: "https_web", ServerRoots: pem},
+			Endpoint{TrustDomain: "a", URL: "https://a", Profile: Web, WebRoots: pem}},
+		{"https_spiffe", "the roots are those to begin with", meshsync.RootsAt{Kind: meshsync.RootsSPIFFE, Name: "a", URL: "https://a", Profile: "https_spiffe", ID: "spiffe://a/s", ServerRoots: pem},
+			Endpoint{TrustDomain: "a", URL: "https://a", Profile: SPIFFE, ID: "spiffe://a/s", Bootstrap: pem}},
+		{"an agent", "", meshsync.RootsAt{Kind: meshsync.RootsWorkload, Name: "a", URL: "unix:///s"}, Workload{Socket: "unix:///s", TrustDomain: "a"}},
+		{"Consul", "", meshsync.RootsAt{Kind: meshsync.RootsConsul, Name: "a", URL: "https://a:8501", ServerRoots: pem, ServerName: "n"},
+			Consul{URL: "https://a:8501", TrustDomain: "a", Token: token, ServerRoots: pem, ServerName: "n"}},
+		{"Consul's gRPC", "", meshsync.RootsAt{Kind: meshsync.RootsConsul, Name: "a", URL: "grpcs://a:8503", ServerRoots: pem},
+			ConsulStream{Addr: "a:8503", TrustDomain: "a", Token: token, ServerRoots: pem}},
+		{"Consul's gRPC, plain", "it refuses any host but this", meshsync.RootsAt{Kind: meshsync.RootsConsul, Name: "a", URL: "grpc://127.0.0.1:8502"},
+			ConsulStream{Addr: "127.0.0.1:8502", TrustDomain: "a", Token: token, Plain: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, ok := At(c.at, token)
+			if ok != (c.want != nil) || !reflect.DeepEqual(got, c.want) {
+				t.Errorf("%s: got %#v, want %#v", c.why, got, c.want)
+			}
+		})
 	}
 }

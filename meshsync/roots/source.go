@@ -1,9 +1,11 @@
 package roots
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"time"
 
 	"gatehouse.dev/meshsync"
@@ -21,13 +23,36 @@ type Source interface {
 	Watch(ctx context.Context, s Start, tell func([]Bundle))
 }
 
-// At is the source for a place where a mesh publishes its roots outside the cluster.
-// It is false for one inside, which translation reads.
-func At(at meshsync.RootsAt) (Source, bool) {
-	if at.URL == "" {
+// At is the source for a place where a mesh publishes its roots outside the cluster;
+// token is what a Consul is told, and "" for all others. It is false for a place
+// inside, which translation reads, and for one of which nobody said where it is.
+func At(at meshsync.RootsAt, token Secret) (Source, bool) {
+	switch {
+	case at.URL == "":
+		return nil, false
+	case at.Kind == meshsync.RootsWorkload:
+		return Workload{Socket: at.URL, TrustDomain: at.Name}, true
+	case at.Kind == meshsync.RootsConsul:
+		return consulAt(at, token), true
+	case at.Kind == meshsync.RootsSPIFFE && Profile(at.Profile) == SPIFFE:
+		return Endpoint{TrustDomain: at.Name, URL: at.URL, Profile: SPIFFE, ID: at.ID, Bootstrap: at.ServerRoots}, true
+	case at.Kind == meshsync.RootsSPIFFE:
+		return Endpoint{TrustDomain: at.Name, URL: at.URL, Profile: cmp.Or(Profile(at.Profile), Web), WebRoots: at.ServerRoots}, true
+	default:
 		return nil, false
 	}
-	return Endpoint{TrustDomain: at.Name, URL: at.URL, Profile: Web}, true
+}
+
+// consulAt is a Consul by the interface that the URL's scheme means.
+func consulAt(at meshsync.RootsAt, token Secret) Source {
+	u, err := url.Parse(at.URL)
+	if err == nil && (u.Scheme == "grpc" || u.Scheme == "grpcs") {
+		return ConsulStream{
+			Addr: u.Host, TrustDomain: at.Name, Token: token,
+			ServerRoots: at.ServerRoots, ServerName: at.ServerName, Plain: u.Scheme == "grpc",
+		}
+	}
+	return Consul{URL: at.URL, TrustDomain: at.Name, Token: token, ServerRoots: at.ServerRoots, ServerName: at.ServerName}
 }
 
 // Start is what a Watch starts with.
@@ -61,11 +86,13 @@ func (s Start) spread(d time.Duration) time.Duration {
 	return d - time.Duration(s.Random()*float64(d)/10)
 }
 
-// refuse tells that settings cannot be used, and waits for others.
+// refuse tells that settings cannot be used, and waits for others. It says so again
+// after a day, when that has become more than an interruption.
 func refuse(ctx context.Context, s Start, l *ledger, err error, tell func([]Bundle)) {
-	l.failed(s.Clock.Now(), time.Time{}, err.Error())
-	tell(l.all())
-	<-ctx.Done()
+	for again := true; again; again = s.sleep(ctx, Stale) {
+		l.failed(s.Clock.Now(), time.Time{}, err.Error())
+		tell(l.all())
+	}
 }
 
 // Secret is a text that is never printed.

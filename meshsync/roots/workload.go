@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 
 	"github.com/spiffe/go-spiffe/v2/proto/spiffe/workload"
@@ -36,7 +37,7 @@ func (w Workload) Where() string { return "SPIFFE agent at " + w.Socket }
 // Watch implements Source.
 func (w Workload) Watch(ctx context.Context, s Start, tell func([]Bundle)) {
 	l := newLedger(w.TrustDomain, s.Last)
-	target, err := workloadapi.TargetFromAddress(w.Socket)
+	target, err := w.target()
 	if err != nil {
 		refuse(ctx, s, l, err, tell)
 		return
@@ -45,6 +46,20 @@ func (w Workload) Watch(ctx context.Context, s Start, tell func([]Bundle)) {
 		return grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)), grpc.WithDisableServiceConfig(), grpc.WithNoProxy())
 	}}.follow(ctx, s, l, tell)
+}
+
+var errFarAgent = errors.New("an agent is asked in clear text: at a socket, or by tcp on this host alone")
+
+// target is where gRPC finds the agent.
+func (w Workload) target() (string, error) {
+	target, err := workloadapi.TargetFromAddress(w.Socket)
+	if err != nil {
+		return "", err
+	}
+	if u, err := url.Parse(w.Socket); err == nil && u.Scheme == "tcp" && !loopback(u.Hostname()) {
+		return "", fmt.Errorf("%s: %w", u.Host, errFarAgent)
+	}
+	return target, nil
 }
 
 func (w Workload) open(ctx context.Context, conn *grpc.ClientConn) (func() ([]Bundle, error, error), error) {

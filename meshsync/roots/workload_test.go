@@ -165,3 +165,15 @@ func TestWorkloadAnswers(t *testing.T) {
 		t.Errorf("too many: %v", err)
 	}
 }
+
+// TestWorkloadSettings: an agent of another host could be anybody.
+func TestWorkloadSettings(t *testing.T) {
+	for _, tt := range []struct{ name, socket, want string }{
+		{"far away", "tcp://192.0.2.1:8081", "192.0.2.1:8081: an agent is asked in clear text"},
+		{"no address", "/run/agent.sock", "scheme"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			wants(t, watch(t, Workload{Socket: tt.socket, TrustDomain: "example.org"}, newClock()).one(), tt.want)
+		})
+	}
+}

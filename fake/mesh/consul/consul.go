@@ -3,6 +3,7 @@ package consul
 import (
 	"context"
 	"crypto/sha1"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -14,8 +15,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/consul/proto-public/pbacl"
 	"github.com/hashicorp/consul/proto-public/pbconnectca"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 
 	"gatehouse.dev/fake/mesh/ca"
 	"gatehouse.dev/fake/mesh/signing"
@@ -28,6 +32,8 @@ type Config struct {
 	Datacenter  string                           // "" is dc1
 	Life        time.Duration                    // LeafCertTTL; zero is 72 hours
 	Write       func(token, service string) bool // service:write; nil is everybody, as without ACLs
+	Auth        *Auth                            // who may log in; nil is nobody
+	Serving     *tls.Certificate                 // of gRPC over TLS (8503); nil is plain text (8502)
 }
 
 // Server is a running Consul. Break, Mend and Calls are those of its Desk, and
@@ -49,6 +55,7 @@ type Server struct {
 	frozen  Frozen
 	roots   rootList // while frozen
 	leaves  map[string]leaf
+	logins  map[string]login // by token
 }
 
 // Frozen is what a Consul no longer keeps up to date.
@@ -72,8 +79,8 @@ func Start(c Config) (*Server, error) {
 		c.Life = 72 * time.Hour
 	}
 	s := &Server{
-		Desk: &signing.Desk{CA: c.CA}, config: c, grpc: grpc.NewServer(grpc.WaitForHandlers(true)),
-		index: 1, changed: make(chan struct{}), leaves: map[string]leaf{},
+		Desk: &signing.Desk{CA: c.CA}, config: c, grpc: grpc.NewServer(c.serving()...),
+		index: 1, changed: make(chan struct{}), leaves: map[string]leaf{}, logins: map[string]login{},
 	}
 	ctx, end := context.WithCancel(context.Background())
 	s.done, s.end = ctx.Done(), end
@@ -82,7 +89,16 @@ func Start(c Config) (*Server, error) {
 	mux.HandleFunc("GET /v1/agent/connect/ca/leaf/{service}", s.serveLeaf)
 	s.http = &http.Server{Handler: mux, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: 10 * time.Second}
 	pbconnectca.RegisterConnectCAServiceServer(s.grpc, s)
+	pbacl.RegisterACLServiceServer(s.grpc, acl{server: s})
 	return s, s.listen()
+}
+
+func (c Config) serving() []grpc.ServerOption {
+	options := []grpc.ServerOption{grpc.WaitForHandlers(true)}
+	if c.Serving != nil {
+		options = append(options, grpc.Creds(credentials.NewServerTLSFromCert(c.Serving)))
+	}
+	return options
 }
 
 func (s *Server) listen() error {
@@ -120,7 +136,7 @@ func (s *Server) follow(changed <-chan struct{}) {
 	}
 }
 
-// GRPCAddr is where ConnectCAService is, without TLS (8502).
+// GRPCAddr is where ConnectCAService and ACLService are.
 func (s *Server) GRPCAddr() string { return s.gAt }
 
 // HTTPAddr is where the HTTP API is (8500).
@@ -172,8 +188,23 @@ func (s *Server) serviceOf(csr *x509.CertificateRequest) (string, error) {
 	return service, nil
 }
 
-func (s *Server) mayWrite(token, service string) bool {
-	return s.config.Write == nil || s.config.Write(token, service)
+// mayWrite says what a token allows, by the code that Consul answers with.
+func (s *Server) mayWrite(token, service string) codes.Code {
+	may := true
+	switch {
+	case s.config.Write != nil:
+		may = s.config.Write(token, service)
+	case s.config.Auth != nil:
+		own, known := s.loggedIn(token)
+		if !known {
+			return codes.Unauthenticated
+		}
+		may = own == service
+	}
+	if !may {
+		return codes.PermissionDenied
+	}
+	return codes.OK
 }
 
 // fingerprint is how Consul names roots: SHA-1, as it does.

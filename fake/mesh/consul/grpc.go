@@ -80,10 +80,14 @@ func (s *Server) sign(ctx context.Context, text string, call *signing.Call) (str
 		return "", status.Error(codes.InvalidArgument, err.Error())
 	}
 	service, err := s.serviceOf(csr)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", status.Error(codes.InvalidArgument, err.Error())
-	case !s.mayWrite(tokenOf(ctx), service):
+	}
+	switch s.mayWrite(tokenOf(ctx), service) {
+	case codes.OK:
+	case codes.Unauthenticated:
+		return "", status.Error(codes.Unauthenticated, "ACL not found")
+	default:
 		return "", status.Errorf(codes.PermissionDenied, "Permission denied: token lacks permission 'service:write' on %q", service)
 	}
 	request := ca.Request{URIs: []string{s.config.ID(service)}, Life: s.config.Life}

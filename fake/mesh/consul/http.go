@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/proto-public/pbconnectca"
+	"google.golang.org/grpc/codes"
 
 	"gatehouse.dev/fake/mesh/ca"
 	"gatehouse.dev/fake/mesh/signing"
@@ -132,7 +133,7 @@ func (s *Server) serveLeaf(w http.ResponseWriter, r *http.Request) {
 	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); token == "" && ok {
 		token = bearer
 	}
-	if !s.mayWrite(token, service) {
+	if s.mayWrite(token, service) != codes.OK {
 		http.Error(w, "Permission denied: token lacks permission 'service:write' on \""+service+"\"", http.StatusForbidden)
 		return
 	}

@@ -37,6 +37,7 @@ type Config struct {
 	DefaultLife time.Duration // of leaves that ask for none; zero is 24 hours
 	MaxLife     time.Duration // above it is refused; zero is 90 days
 	Listen      string        // host:port; "" is any port of 127.0.0.1
+	Names       []string      // of its own certificate; nil are istiod's, and istio-csr has others
 }
 
 // Server is a running istiod. Break, Mend and Calls are those of its Desk.
@@ -67,7 +68,10 @@ func Start(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	serving := &signing.Serving{CA: c.CA, Request: ca.Request{DNSNames: []string{ServerName, "istiod.istio-system"}}}
+	if c.Names == nil {
+		c.Names = []string{ServerName, "istiod.istio-system"}
+	}
+	serving := &signing.Serving{CA: c.CA, Request: ca.Request{DNSNames: c.Names}}
 	s := &Server{config: c, listen: l, Desk: &signing.Desk{CA: c.CA}}
 	s.grpc = grpc.NewServer(grpc.WaitForHandlers(true), grpc.Creds(credentials.NewTLS(&tls.Config{
 		GetCertificate: serving.Certificate, MinVersion: tls.VersionTLS12, Time: c.CA.Now,

@@ -34,6 +34,9 @@ type Config struct {
 	// Token is an ACL token with service:write on the identity's service; nil sends
 	// none, for a Consul without ACLs. Its errors have a code.
 	Token func(ctx context.Context, account meshsync.Account) (string, error)
+	// Login gets such a token for each certificate, in place of Token, and gives it
+	// back.
+	Login *Login
 	Now   func() time.Time // nil is time.Now
 }
 
@@ -49,30 +52,39 @@ func New(c Config) *Issuer {
 
 // Issue implements meshsync.Issuer. The request's lifetime is not looked at.
 func (i *Issuer) Issue(ctx context.Context, r meshsync.Request) (meshsync.Issued, error) {
-	var token string
-	if i.config.Token != nil {
-		var err error
-		if token, err = i.config.Token(ctx, r.Account); err != nil {
-			return meshsync.Issued{}, err
-		}
-	}
 	csr := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: r.CSR})
 	var answer *pbconnectca.SignResponse
-	err := i.server().Call(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-		if token != "" {
-			ctx = metadata.AppendToOutgoingContext(ctx, "x-consul-token", token)
+	err := i.server().Call(ctx, func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		token, back, err := i.token(ctx, conn, r.Account)
+		if err != nil {
+			return err
 		}
-		answer, err = pbconnectca.NewConnectCAServiceClient(conn).Sign(ctx, &pbconnectca.SignRequest{Csr: string(csr)})
-		return err
+		defer back()
+		answer, err = i.sign(ctx, conn, string(csr), token)
+		return rpc.Error(op, err, token)
 	})
 	if err != nil {
-		return meshsync.Issued{}, rpc.Error(op, err, token)
+		return meshsync.Issued{}, rpc.Error(op, err, "")
 	}
 	chain, err := issue.ParseChain([]byte(answer.GetCertPem()))
 	if err != nil {
 		return meshsync.Issued{}, lbmodel.Errorf(lbmodel.CodeDenied, op, lbmodel.ID{}, "the answer of %s: %w", i.config.ServerName, err)
 	}
 	return meshsync.Issued{Chain: chain}, nil
+}
+
+func (i *Issuer) sign(ctx context.Context, conn grpc.ClientConnInterface, csr, token string) (answer *pbconnectca.SignResponse, err error) {
+	if token != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "x-consul-token", token)
+	}
+	ask := func() error {
+		answer, err = pbconnectca.NewConnectCAServiceClient(conn).Sign(ctx, &pbconnectca.SignRequest{Csr: csr})
+		return err
+	}
+	if i.config.Login == nil {
+		return answer, ask()
+	}
+	return answer, settle(ctx, ask)
 }
 
 func (i *Issuer) server() rpc.Server {

@@ -30,6 +30,8 @@ var id = lbmodel.Identity{
 	SPIFFEID: "spiffe://11111111-2222-3333-4444-555555555555.consul/ns/default/dc/dc1/svc/gatehouse",
 }
 
+var account = meshsync.Account{Namespace: "gatehouse-system", Name: "gatehouse"}
+
 // world is a Consul whose gRPC has TLS of the agents' CA in front.
 type world struct {
 	*testing.T
@@ -39,6 +41,13 @@ type world struct {
 }
 
 func newWorld(t *testing.T) *world {
+	t.Helper()
+	return worldOf(t, consul.Config{Write: func(token, service string) bool {
+		return token == "acl-secret" && service == "gatehouse"
+	}})
+}
+
+func worldOf(t *testing.T, c consul.Config) *world {
 	t.Helper()
 	w := &world{T: t}
 	var err error
@@ -51,9 +60,8 @@ func newWorld(t *testing.T) *world {
 	if err := w.mesh.Intermediate("a", 0); err != nil {
 		t.Fatal(err)
 	}
-	w.consul, err = consul.Start(consul.Config{CA: w.mesh, Write: func(token, service string) bool {
-		return token == "acl-secret" && service == "gatehouse"
-	}})
+	c.CA = w.mesh
+	w.consul, err = consul.Start(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +120,7 @@ func join(conn net.Conn, to string) {
 func (w *world) get() (tls.Certificate, error) {
 	return issue.Keyring(issue.Config{
 		Issuers: func(lbmodel.Identity) (meshsync.Issuer, meshsync.Account, error) {
-			return New(w.config), meshsync.Account{}, nil
+			return New(w.config), account, nil
 		},
 		Roots: func(string) []lbmodel.Root {
 			roots, err := lbmodel.ParseRoots(w.mesh.Bundle())

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,7 +13,6 @@ import (
 
 	"gatehouse.dev/lbmodel"
 	"gatehouse.dev/meshsync"
-	"gatehouse.dev/meshsync/issue"
 )
 
 // Objects are the CertificateRequests (cert-manager.io/v1) of one namespace, as
@@ -20,51 +21,110 @@ type Objects interface {
 	Get(context.Context, string, metav1.GetOptions, ...string) (*unstructured.Unstructured, error)
 	Create(context.Context, *unstructured.Unstructured, metav1.CreateOptions, ...string) (*unstructured.Unstructured, error)
 	Delete(context.Context, string, metav1.DeleteOptions, ...string) error
+	List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error)
 }
 
 // IssuerRef names an Issuer or ClusterIssuer of cert-manager.
-type IssuerRef struct{ Group, Kind, Name string } // "" are cert-manager.io and Issuer
+type IssuerRef struct{ Group, Kind, Name string } // "" are cert-manager.io and ClusterIssuer
+
+func (r IssuerRef) String() string { return fmt.Sprintf("%s %s (%s)", r.Kind, r.Name, r.Group) }
+
+// CertManagerConfig says whom a CertManager asks. Objects is required.
+type CertManagerConfig struct {
+	Objects   Objects
+	Namespace string // of Objects: for what is told
+	Issuer    IssuerRef
+	Now       func() time.Time // nil is time.Now
+}
 
 // CertManager is a meshsync.Issuer by CertificateRequests
 // (https://cert-manager.io/docs/usage/certificaterequest/), and not by Certificates:
 // of those the key would be made by cert-manager and kept in a Secret.
-type CertManager struct {
-	objects Objects
-	ref     IssuerRef
-}
+//
+// Nobody else removes CertificateRequests. One that was signed is deleted, one that
+// was refused when it is an hour old, and what an earlier process has left when the
+// next one is made.
+type CertManager struct{ config CertManagerConfig }
 
 // NewCertManager makes an Issuer that asks one of cert-manager's.
-func NewCertManager(objects Objects, ref IssuerRef) *CertManager {
-	ref.Group = cmp.Or(ref.Group, "cert-manager.io")
-	ref.Kind = cmp.Or(ref.Kind, "Issuer")
-	return &CertManager{objects, ref}
+func NewCertManager(c CertManagerConfig) *CertManager {
+	c.Issuer.Group = cmp.Or(c.Issuer.Group, "cert-manager.io")
+	c.Issuer.Kind = cmp.Or(c.Issuer.Kind, "ClusterIssuer")
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &CertManager{c}
 }
 
-const opRequest = "CreateCertificateRequest"
+const (
+	opRequest     = "CreateCertificateRequest"
+	rightsRequest = "deploy/issuer-cert-manager.yaml"
 
-// Issue implements meshsync.Issuer. A request that is through is deleted: nobody else
-// would.
+	refusedFor = time.Hour      // how long a refused request stays
+	openFor    = 24 * time.Hour // how long an open one may be somebody's: see issue.Keyring
+)
+
+// Issue implements meshsync.Issuer.
 func (c *CertManager) Issue(ctx context.Context, r meshsync.Request) (meshsync.Issued, error) {
 	name := nameOf(r.CSR)
-	there, err := c.objects.Get(ctx, name, metav1.GetOptions{})
+	there, err := c.config.Objects.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		if _, err := c.objects.Create(ctx, c.object(name, r), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return meshsync.Issued{}, failed(opRequest, err)
-		}
-		return meshsync.Issued{}, pending(opRequest, "CertificateRequest %s was made", name)
+		return meshsync.Issued{}, c.make(ctx, name, r)
 	case err != nil:
-		return meshsync.Issued{}, failed(opRequest, err)
+		return meshsync.Issued{}, failed(opRequest, err, rightsRequest)
 	}
 	if asked, _, _ := unstructured.NestedString(there.Object, "spec", "request"); asked != base64.StdEncoding.EncodeToString(encode(r.CSR)) {
 		return meshsync.Issued{}, lbmodel.Errorf(lbmodel.CodeConflict, opRequest, lbmodel.ID{}, "CertificateRequest %s is somebody else's", name)
 	}
 	issued, err := c.read(there)
-	if lbmodel.CodeOf(err) != lbmodel.CodePending {
-		// What was signed is not given up for an object that stays.
-		_ = c.objects.Delete(ctx, name, metav1.DeleteOptions{})
+	switch {
+	case err == nil:
+		c.drop(ctx, there)
+	case lbmodel.CodeOf(err) == lbmodel.CodeDenied && c.older(there, refusedFor):
+		c.drop(ctx, there)
 	}
 	return issued, err
+}
+
+func (c *CertManager) make(ctx context.Context, name string, r meshsync.Request) error {
+	c.sweep(ctx, name, identityOf(r.Identity))
+	_, err := c.config.Objects.Create(ctx, c.object(name, r), metav1.CreateOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return lbmodel.Errorf(lbmodel.CodeUnavailable, opRequest, lbmodel.ID{},
+			"namespace %s cannot have CertificateRequests (cert-manager.io/v1), which cert-manager brings: install it: %w", c.config.Namespace, err)
+	case err != nil && !apierrors.IsAlreadyExists(err):
+		return failed(opRequest, err, rightsRequest)
+	}
+	return pending(opRequest, "CertificateRequest %s/%s was made", c.config.Namespace, name)
+}
+
+// sweep removes requests whose keys are gone: earlier ones of the same identity, of
+// which there is one open at a time, and those that are too old. What cannot be
+// removed now is removed when the next request is made.
+func (c *CertManager) sweep(ctx context.Context, name, of string) {
+	list, err := c.config.Objects.List(ctx, metav1.ListOptions{LabelSelector: managedBy + "=" + manager})
+	if err != nil {
+		return
+	}
+	for i := range list.Items {
+		o := &list.Items[i]
+		if o.GetName() != name && (o.GetLabels()[identity] == of || c.older(o, openFor)) {
+			c.drop(ctx, o)
+		}
+	}
+}
+
+// drop deletes a request, and no other by its name. What was signed is not given up
+// for an object that stays: the next sweep has it.
+func (c *CertManager) drop(ctx context.Context, o *unstructured.Unstructured) {
+	_ = c.config.Objects.Delete(ctx, o.GetName(), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(o.GetUID()))})
+}
+
+func (c *CertManager) older(o *unstructured.Unstructured, age time.Duration) bool {
+	made := o.GetCreationTimestamp()
+	return !made.IsZero() && c.config.Now().Sub(made.Time) > age
 }
 
 func (c *CertManager) object(name string, r meshsync.Request) *unstructured.Unstructured {
@@ -72,50 +132,14 @@ func (c *CertManager) object(name string, r meshsync.Request) *unstructured.Unst
 		"request":   base64.StdEncoding.EncodeToString(encode(r.CSR)),
 		"isCA":      false,
 		"usages":    []any{"digital signature", "client auth"},
-		"issuerRef": map[string]any{"group": c.ref.Group, "kind": c.ref.Kind, "name": c.ref.Name},
+		"issuerRef": map[string]any{"group": c.config.Issuer.Group, "kind": c.config.Issuer.Kind, "name": c.config.Issuer.Name},
 	}
 	if r.Lifetime > 0 {
 		spec["duration"] = r.Lifetime.String()
 	}
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "cert-manager.io/v1", "kind": "CertificateRequest",
-		"metadata": map[string]any{"name": name, "labels": map[string]any{"app.kubernetes.io/managed-by": "gatehouse"}},
-		"spec":     spec,
-	}}
-}
-
-// read is what became of a request.
-func (c *CertManager) read(o *unstructured.Unstructured) (meshsync.Issued, error) {
-	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	why := "nobody has looked at it"
-	for _, condition := range conditions {
-		at := func(key string) string {
-			m, _ := condition.(map[string]any)
-			text, _ := m[key].(string)
-			return text
-		}
-		switch kind, status := at("type"), at("status"); {
-		case status == "True" && (kind == "Denied" || kind == "InvalidRequest"), kind == "Ready" && at("reason") == "Failed":
-			return meshsync.Issued{}, denied(opRequest, "CertificateRequest %s: %s: %.200s %.200s", o.GetName(), kind, at("reason"), at("message"))
-		case kind == "Ready" && status == "True":
-			return c.chain(o)
-		case kind == "Ready":
-			why = at("message")
-		}
-	}
-	return meshsync.Issued{}, pending(opRequest, "CertificateRequest %s is not signed yet: %.200s", o.GetName(), why)
-}
-
-// chain does not read status.ca: it is one root at best.
-func (c *CertManager) chain(o *unstructured.Unstructured) (meshsync.Issued, error) {
-	text, _, _ := unstructured.NestedString(o.Object, "status", "certificate")
-	pem, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return meshsync.Issued{}, denied(opRequest, "CertificateRequest %s: its certificate is not base64", o.GetName())
-	}
-	chain, err := issue.ParseChain(pem)
-	if err != nil {
-		return meshsync.Issued{}, denied(opRequest, "CertificateRequest %s: its certificate: %w", o.GetName(), err)
-	}
-	return meshsync.Issued{Chain: chain}, nil
+	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cert-manager.io/v1", "kind": "CertificateRequest", "spec": spec}}
+	out.SetName(name)
+	out.SetLabels(labelsOf(r))
+	out.SetAnnotations(annotationsOf(r))
+	return out
 }

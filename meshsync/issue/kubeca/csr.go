@@ -26,7 +26,7 @@ type Requests interface {
 // CSR is a meshsync.Issuer by CertificateSigningRequests
 // (https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/).
 // Kubernetes deletes them by itself: an hour after they were signed or refused, and a
-// day after nobody did either.
+// day after nobody did either. So the right to delete anybody's is not needed.
 type CSR struct {
 	requests Requests
 	signer   string
@@ -35,7 +35,10 @@ type CSR struct {
 // NewCSR makes an Issuer that asks a signer.
 func NewCSR(requests Requests, signer string) *CSR { return &CSR{requests, signer} }
 
-const opCSR = "CreateCertificateSigningRequest"
+const (
+	opCSR     = "CreateCertificateSigningRequest"
+	rightsCSR = "deploy/issuer-csr.yaml"
+)
 
 // Kubernetes' own signers give access to the cluster, not to a mesh.
 const builtin = "kubernetes.io/"
@@ -50,11 +53,11 @@ func (c *CSR) Issue(ctx context.Context, r meshsync.Request) (meshsync.Issued, e
 	switch {
 	case apierrors.IsNotFound(err):
 		if _, err := c.requests.Create(ctx, c.object(name, r), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return meshsync.Issued{}, failed(opCSR, err)
+			return meshsync.Issued{}, failed(opCSR, err, rightsCSR)
 		}
 		return meshsync.Issued{}, c.waits(name)
 	case err != nil:
-		return meshsync.Issued{}, failed(opCSR, err)
+		return meshsync.Issued{}, failed(opCSR, err, rightsCSR)
 	case !bytes.Equal(there.Spec.Request, encode(r.CSR)) || there.Spec.SignerName != c.signer:
 		return meshsync.Issued{}, lbmodel.Errorf(lbmodel.CodeConflict, opCSR, lbmodel.ID{}, "CertificateSigningRequest %s is somebody else's", name)
 	}
@@ -63,7 +66,7 @@ func (c *CSR) Issue(ctx context.Context, r meshsync.Request) (meshsync.Issued, e
 
 func (c *CSR) object(name string, r meshsync.Request) *certv1.CertificateSigningRequest {
 	out := &certv1.CertificateSigningRequest{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": "gatehouse"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labelsOf(r), Annotations: annotationsOf(r)},
 		Spec: certv1.CertificateSigningRequestSpec{
 			Request: encode(r.CSR), SignerName: c.signer,
 			Usages: []certv1.KeyUsage{certv1.UsageDigitalSignature, certv1.UsageClientAuth},
@@ -78,7 +81,7 @@ func (c *CSR) object(name string, r meshsync.Request) *certv1.CertificateSigning
 }
 
 func (c *CSR) waits(name string) error {
-	return pending(opCSR, "CertificateSigningRequest %s waits for approval: kubectl certificate approve %s", name, name)
+	return pending(opCSR, "CertificateSigningRequest %s waits for somebody who may approve for signer %s: kubectl certificate approve %s", name, c.signer, name)
 }
 
 // read is what became of a request. One that is refused stays so; a signer that
@@ -91,7 +94,8 @@ func (c *CSR) read(r *certv1.CertificateSigningRequest) (meshsync.Issued, error)
 		}
 		switch condition.Type {
 		case certv1.CertificateDenied, certv1.CertificateFailed:
-			return meshsync.Issued{}, denied(opCSR, "CertificateSigningRequest %s: %s: %.200s %.200s", r.Name, condition.Type, condition.Reason, condition.Message)
+			return meshsync.Issued{}, denied(opCSR, "CertificateSigningRequest %s: %s: %.200s %.200s; another is made an hour later, or when this one is deleted",
+				r.Name, condition.Type, condition.Reason, condition.Message)
 		case certv1.CertificateApproved:
 			approved = true
 		}
@@ -100,7 +104,7 @@ func (c *CSR) read(r *certv1.CertificateSigningRequest) (meshsync.Issued, error)
 	case !approved:
 		return meshsync.Issued{}, c.waits(r.Name)
 	case len(r.Status.Certificate) == 0:
-		return meshsync.Issued{}, pending(opCSR, "CertificateSigningRequest %s is approved and waits for its signer, %s", r.Name, c.signer)
+		return meshsync.Issued{}, pending(opCSR, "CertificateSigningRequest %s is approved and waits for its signer, %s: see that it is spelled as that signer has it, and runs", r.Name, c.signer)
 	}
 	chain, err := issue.ParseChain(r.Status.Certificate)
 	if err != nil {

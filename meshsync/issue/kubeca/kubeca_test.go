@@ -1,7 +1,6 @@
 package kubeca
 
 import (
-	"encoding/base64"
 	"errors"
 	"strings"
 	"testing"
@@ -26,6 +25,9 @@ func TestCSR(t *testing.T) {
 		t.Errorf("%v after %s", e, e.RetryAfter)
 	}
 	o := r.only(t)
+	if o.Annotations[account] != "gatehouse-system/gatehouse-1" || o.Annotations[binding] != bindingName || o.Labels[managedBy] != manager {
+		t.Errorf("nobody can say whose request it is: %v %v", o.Labels, o.Annotations)
+	}
 	if o.Spec.SignerName != signer || len(o.Spec.Usages) != 2 || o.Spec.ExpirationSeconds != nil {
 		t.Errorf("asked for %+v", o.Spec)
 	}
@@ -42,7 +44,7 @@ func TestCSR(t *testing.T) {
 	}
 }
 
-// TestCSRRefused: what was refused is told, and asked anew with another key.
+// TestCSRRefused: what was refused is told, and asked anew when it is gone.
 func TestCSRRefused(t *testing.T) {
 	for _, tc := range []struct {
 		name, why, says string
@@ -73,6 +75,13 @@ func TestCSRRefused(t *testing.T) {
 			if e := w.refused(tc.want); !strings.Contains(e.Error(), tc.says) {
 				t.Errorf("%v, want %q: %s", e, tc.says, tc.why)
 			}
+			if tc.want == lbmodel.CodeDenied { // nobody is asked again as long as the refusal is there
+				w.refused(lbmodel.CodeDenied)
+				if r.creates != 1 {
+					t.Errorf("%d requests, want that it is left at one", r.creates)
+				}
+				clear(r.objects) // by Kubernetes, an hour later
+			}
 			w.refused(lbmodel.CodePending)
 			if r.creates != 2 {
 				t.Errorf("%d requests, want another: %s", r.creates, tc.why)
@@ -100,63 +109,27 @@ func TestCSRAsks(t *testing.T) {
 	w.refused(lbmodel.CodeInvalid)
 }
 
-// TestCertManager: made, signed, and deleted.
-func TestCertManager(t *testing.T) {
-	r := objects{newShelf[*unstructured.Unstructured]("certificaterequests")}
-	w := newWorld(t, NewCertManager(r, IssuerRef{Name: "mesh"}))
-	w.refused(lbmodel.CodePending)
+// TestLostReply: a request that was made although its answer was lost is found again;
+// another would be another certificate.
+func TestLostReply(t *testing.T) {
+	r := requests{newShelf[*certv1.CertificateSigningRequest]("x")}
+	c := objects{newShelf[*unstructured.Unstructured]("x")}
+	r.lost, c.lost = errors.New("connection reset"), errors.New("connection reset")
+	one, other := newWorld(t, NewCSR(r, signer)), newWorld(t, certManager(c))
+	for _, w := range []*world{one, other} {
+		if e := w.refused(lbmodel.CodeUnavailable); !strings.Contains(e.Error(), "connection reset") {
+			t.Error(e)
+		}
+		w.refused(lbmodel.CodePending)
+	}
 	o := r.only(t)
-	ref, _, _ := unstructured.NestedStringMap(o.Object, "spec", "issuerRef")
-	ca, _, _ := unstructured.NestedBool(o.Object, "spec", "isCA")
-	if ref["group"] != "cert-manager.io" || ref["kind"] != "Issuer" || ref["name"] != "mesh" || ca {
-		t.Errorf("asked for %v", o.Object)
-	}
-	set(o, "Ready", "False", "Pending", nil)
-	if e := w.refused(lbmodel.CodePending); !strings.Contains(e.Error(), "says who") {
-		t.Error(e)
-	}
-	text, _, _ := unstructured.NestedString(o.Object, "spec", "request")
-	request, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	set(o, "Ready", "True", "Issued", w.sign(request))
-	w.get()
-	if r.creates != 1 || len(r.objects) != 0 {
-		t.Errorf("%d requests were made and %d are left", r.creates, len(r.objects))
-	}
-}
-
-func TestCertManagerRefused(t *testing.T) {
-	for _, tc := range []struct {
-		name, why, kind, status, reason, says string
-	}{
-		{"denied", "by approver-policy", "Denied", "True", "policy.cert-manager.io", "Denied: policy.cert-manager.io says who"},
-		{"invalid", "the issuer does not understand it", "InvalidRequest", "True", "x", "InvalidRequest"},
-		{"failed", "the issuer gave up", "Ready", "False", "Failed", "Ready: Failed"},
-		{"garbage", "the issuer is broken", "Ready", "True", "Issued", "no certificate"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			r := objects{newShelf[*unstructured.Unstructured]("certificaterequests")}
-			w := newWorld(t, NewCertManager(r, IssuerRef{Name: "mesh"}))
-			w.refused(lbmodel.CodePending)
-			set(r.only(t), tc.kind, tc.status, tc.reason, []byte("x"))
-			if e := w.refused(lbmodel.CodeDenied); !strings.Contains(e.Error(), tc.says) || len(r.objects) != 0 {
-				t.Errorf("%v, want %q: %s", e, tc.says, tc.why)
-			}
-		})
-	}
-}
-
-// TestForeignRequestStays: what we did not make is not deleted.
-func TestForeignRequestStays(t *testing.T) {
-	r := objects{newShelf[*unstructured.Unstructured]("certificaterequests")}
-	w := newWorld(t, NewCertManager(r, IssuerRef{Name: "mesh"}))
-	w.refused(lbmodel.CodePending)
-	r.only(t).Object["spec"].(map[string]any)["request"] = "eA=="
-	w.refused(lbmodel.CodeConflict)
-	if len(r.objects) != 1 {
-		t.Error("another's request was deleted")
+	o.Status.Conditions = append(o.Status.Conditions, condition(certv1.CertificateApproved))
+	o.Status.Certificate = one.sign(o.Spec.Request)
+	one.get()
+	set(c.only(t), "Ready", "True", "Issued", other.sign(requestOf(t, c.only(t))))
+	other.get()
+	if r.creates != 1 || c.creates != 1 {
+		t.Errorf("%d and %d requests for one certificate each", r.creates, c.creates)
 	}
 }
 
@@ -168,24 +141,23 @@ func TestServerErrors(t *testing.T) {
 		err       error
 		want      lbmodel.Code
 		after     time.Duration
+		says      string
 	}{
-		{"forbidden", "a Role is missing", apierrors.NewForbidden(kind, "x", errors.New("no")), lbmodel.CodeDenied, 0},
-		{"throttled", "with its time", apierrors.NewTooManyRequests("slow down", 7), lbmodel.CodeThrottled, 7 * time.Second},
-		{"bad", "our object is wrong", apierrors.NewBadRequest("what"), lbmodel.CodeInvalid, 0},
-		{"down", "it comes again", errors.New("connection refused"), lbmodel.CodeUnavailable, 0},
+		{"forbidden", "a Role is missing", apierrors.NewForbidden(kind, "x", errors.New("no")), lbmodel.CodeDenied, 0, "apply deploy/issuer-"},
+		{"quota", "of the namespace", apierrors.NewForbidden(kind, "x", errors.New("exceeded quota: few")), lbmodel.CodeQuota, 0, "exceeded quota: few"},
+		{"throttled", "with its time", apierrors.NewTooManyRequests("slow down", 7), lbmodel.CodeThrottled, 7 * time.Second, ""},
+		{"bad", "our object is wrong", apierrors.NewBadRequest("what"), lbmodel.CodeInvalid, 0, "what"},
+		{"down", "it comes again", errors.New("connection refused"), lbmodel.CodeUnavailable, 0, "refused"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := requests{newShelf[*certv1.CertificateSigningRequest]("x")}
 			b := objects{newShelf[*unstructured.Unstructured]("x")}
 			a.fail, b.fail = tc.err, tc.err
-			for _, issuer := range []meshsync.Issuer{NewCSR(a, signer), NewCertManager(b, IssuerRef{})} {
-				if e := newWorld(t, issuer).refused(tc.want); e.RetryAfter != tc.after {
-					t.Errorf("after %s: %s", e.RetryAfter, tc.why)
+			for _, issuer := range []meshsync.Issuer{NewCSR(a, signer), certManager(b)} {
+				if e := newWorld(t, issuer).refused(tc.want); e.RetryAfter != tc.after || !strings.Contains(e.Error(), tc.says) {
+					t.Errorf("%v, after %s: %s", e, e.RetryAfter, tc.why)
 				}
 			}
 		})
-	}
-	if got := codeOf(apierrors.NewNotFound(kind, "x")); got != lbmodel.CodeUnresolved {
-		t.Errorf("not found is %s", got)
 	}
 }

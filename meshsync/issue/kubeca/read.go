@@ -4,11 +4,23 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/pem"
+	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/meshsync"
+)
+
+// What our requests say of themselves.
+const (
+	managedBy = "app.kubernetes.io/managed-by"
+	manager   = "gatehouse"
+	identity  = "gatehouse.dev/identity" // a label: whose request it is, as a hash
+	account   = "gatehouse.dev/account"  // an annotation: the gateway's ServiceAccount
+	binding   = "gatehouse.dev/binding"  // an annotation: MeshBinding/<name>
 )
 
 // nameOf names a request after its content, so that the same one is found again, and
@@ -18,12 +30,28 @@ func nameOf(csr []byte) string {
 	return "gatehouse-" + hex.EncodeToString(sum[:12])
 }
 
+// identityOf tells the requests of one identity from those of others.
+func identityOf(id lbmodel.Identity) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", id.Issuer, id.SPIFFEID, id.DNSNames))
+	return hex.EncodeToString(sum[:12])
+}
+
+func labelsOf(r meshsync.Request) map[string]string {
+	return map[string]string{managedBy: manager, identity: identityOf(r.Identity)}
+}
+
+func annotationsOf(r meshsync.Request) map[string]string {
+	return map[string]string{account: r.Account.Namespace + "/" + r.Account.Name, binding: r.Identity.Issuer}
+}
+
 func encode(csr []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: csr})
 }
 
-// look is how soon to look at an open request again.
-const look = 5 * time.Second
+const (
+	look  = 5 * time.Second // how soon to look at an open request again
+	relax = 5 * time.Minute // and at one that was refused, and is there still
+)
 
 // pending is a request that is open.
 func pending(op, format string, args ...any) error {
@@ -32,13 +60,20 @@ func pending(op, format string, args ...any) error {
 	return e
 }
 
+// denied is a request that was refused, and is there to be looked at: as long as it
+// is, no other is made.
 func denied(op, format string, args ...any) error {
-	return lbmodel.Errorf(lbmodel.CodeDenied, op, lbmodel.ID{}, format, args...)
+	e := lbmodel.Errorf(lbmodel.CodeDenied, op, lbmodel.ID{}, format, args...)
+	e.RetryAfter = relax
+	return e
 }
 
-// failed is an error of the API server with its code.
-func failed(op string, err error) error {
+// failed is an error of the API server with its code, and what helps.
+func failed(op string, err error, rights string) error {
 	e := &lbmodel.Error{Code: codeOf(err), Op: op, Err: err}
+	if e.Code == lbmodel.CodeDenied {
+		e.Err = fmt.Errorf("%w: apply %s, which gives the controller this right", err, rights)
+	}
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		e.RetryAfter = time.Duration(seconds) * time.Second
 	}
@@ -47,15 +82,15 @@ func failed(op string, err error) error {
 
 func codeOf(err error) lbmodel.Code {
 	switch {
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"): // of a ResourceQuota
+		return lbmodel.CodeQuota
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return lbmodel.CodeDenied
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return lbmodel.CodeInvalid
-	case apierrors.IsNotFound(err): // the namespace, or the kind
-		return lbmodel.CodeUnresolved
 	case apierrors.IsTooManyRequests(err):
 		return lbmodel.CodeThrottled
-	default:
+	default: // a kind that is not served may be soon, and nobody would tell us
 		return lbmodel.CodeUnavailable
 	}
 }

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	certificatesv1 "k8s.io/client-go/kubernetes/typed/certificates/v1"
@@ -31,17 +32,21 @@ var (
 	_ Objects  = dynamic.ResourceInterface(nil)
 )
 
-const binding = "MeshBinding/kuma"
+const bindingName = "MeshBinding/kuma"
 
-var id = lbmodel.Identity{Name: binding, Issuer: binding, SPIFFEID: "spiffe://gatehouse/ns/gatehouse-system/sa/gatehouse-1"}
+var id = lbmodel.Identity{Name: bindingName, Issuer: bindingName, SPIFFEID: "spiffe://gatehouse/ns/gatehouse-system/sa/gatehouse-1"}
 
 // shelf holds objects of one kind, and fails when it is told to.
 type shelf[T any] struct {
 	kind    string
 	objects map[string]T
 	fail    error
+	lost    error // the answer to the next create, which is done all the same
+	refuse  error // of every create
 	creates int
 }
+
+var notServed = apierrors.NewNotFound(schema.GroupResource{}, "")
 
 func newShelf[T any](kind string) *shelf[T] { return &shelf[T]{kind: kind, objects: map[string]T{}} }
 
@@ -57,12 +62,17 @@ func (s *shelf[T]) get(name string) (none T, _ error) {
 }
 
 func (s *shelf[T]) create(name string, o T) (T, error) {
+	if s.refuse != nil {
+		return o, s.refuse
+	}
 	if _, ok := s.objects[name]; ok {
 		return o, apierrors.NewAlreadyExists(schema.GroupResource{Resource: s.kind}, name)
 	}
 	s.creates++
 	s.objects[name] = o
-	return o, nil
+	lost := s.lost
+	s.lost = nil
+	return o, lost
 }
 
 // only is the one object that there is.
@@ -111,6 +121,20 @@ func (r objects) Delete(_ context.Context, name string, _ metav1.DeleteOptions, 
 	return nil
 }
 
+func (r objects) List(_ context.Context, o metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	selector, err := labels.Parse(o.LabelSelector)
+	if err != nil || r.fail != nil {
+		return nil, errors.Join(err, r.fail)
+	}
+	out := &unstructured.UnstructuredList{}
+	for _, item := range r.objects {
+		if selector.Matches(labels.Set(item.GetLabels())) {
+			out.Items = append(out.Items, *item)
+		}
+	}
+	return out, nil
+}
+
 // world is a CA that signs what is in objects, and a gateway.
 type world struct {
 	*testing.T
@@ -127,7 +151,7 @@ func newWorld(t *testing.T, issuer meshsync.Issuer) *world {
 	w := &world{T: t, ca: m}
 	w.ring = issue.Keyring(issue.Config{
 		Issuers: func(lbmodel.Identity) (meshsync.Issuer, meshsync.Account, error) {
-			return issuer, meshsync.Account{}, nil
+			return issuer, meshsync.Account{Namespace: "gatehouse-system", Name: "gatehouse-1"}, nil
 		},
 		Roots: func(string) []lbmodel.Root {
 			roots, err := lbmodel.ParseRoots(m.Bundle())

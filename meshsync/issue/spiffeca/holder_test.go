@@ -111,12 +111,16 @@ func TestHold(t *testing.T) {
 // TestRefused is what an agent cannot give.
 func TestRefused(t *testing.T) {
 	w := newWorld(t)
-	w.refused(identity("/nobody"), lbmodel.CodeDenied, "none for spiffe://example.org/nobody")
+	w.refused(identity("/nobody"), lbmodel.CodeDenied, "certificates for spiffe://example.org/other, spiffe://example.org/gatehouse, spiffe://example.org/named for this process, and none for spiffe://example.org/nobody")
+	w.refused(lbmodel.Identity{Name: binding, Issuer: binding, DNSNames: []string{"a.b"}}, lbmodel.CodeUnsupported, "by DNS names (a.b)")
 	w.refused(identity("/named"), lbmodel.CodeDenied, "lb.test")
 	w.agent.Break(signing.Refuse, 1)
-	w.refused(identity("/gatehouse"), lbmodel.CodeDenied, "PermissionDenied")
+	w.refused(identity("/gatehouse"), lbmodel.CodeDenied, "knows no entry for this process: register one with SPIFFE ID spiffe://example.org/gatehouse")
 	w.agent.Close()
 	w.refused(identity("/gatehouse"), lbmodel.CodeUnavailable, "")
+	if _, err := New("").Hold(t.Context(), meshsync.Request{Identity: identity("/gatehouse")}); lbmodel.CodeOf(err) != lbmodel.CodeInvalid || !strings.Contains(err.Error(), "identity.socket") {
+		t.Errorf("got %v", err)
+	}
 	if _, err := New("").Issue(t.Context(), meshsync.Request{}); lbmodel.CodeOf(err) != lbmodel.CodeUnsupported {
 		t.Errorf("got %v", err)
 	}

@@ -1,0 +1,15 @@
+package spiffe
+
+import "gatehouse.dev/meshsync"
+
+var _ meshsync.Told = Dialect{}
+
+// MeshIn implements meshsync.Told: what the server's ConfigMap says comes first.
+func (d Dialect) MeshIn(w meshsync.World, trustDomain string) meshsync.Mesh {
+	m := d.Mesh(w)
+	if m.TrustDomain != "" {
+		return m
+	}
+	d.TrustDomain = trustDomain
+	return d.Mesh(w)
+}
