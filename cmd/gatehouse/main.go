@@ -34,7 +34,7 @@ func run(embedded local.Config) int {
 	config := cli.Config{
 		Providers: []cli.Provider{fake(embedded)},
 		Meshes:    meshes,
-		Extra:     []func(cli.Env) *cobra.Command{demo.Command, fakeCloud},
+		Extra:     []func(cli.Env) *cobra.Command{demo.Command, fakeCloud, fakes},
 	}
 	return cli.Main(ctx, config, cli.StandardEnv(), os.Args[1:])
 }

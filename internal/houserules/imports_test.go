@@ -69,6 +69,12 @@ var rules = []rule{
 		why:    "the fake is a provider like any other",
 	},
 	{
+		name: "the AWS emulator", of: "gatehouse.dev/fake/awsapi/live",
+		deps:   []string{"gatehouse.dev/", "k8s.io/", "sigs.k8s.io/", "github.com/aws/", "cloud.google.com/"},
+		except: []string{"gatehouse.dev/fake/awsapi"},
+		why:    "the emulator does what AWS does, not what our provider or AWS's SDK believes",
+	},
+	{
 		name: "the data plane", of: "gatehouse.dev/fake/dataplane",
 		deps:   []string{"gatehouse.dev/", "k8s.io/", "sigs.k8s.io/", "github.com/aws/", "cloud.google.com/"},
 		except: []string{"gatehouse.dev/lbmodel", "gatehouse.dev/fake/settings"},
