@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/record"
@@ -22,6 +23,7 @@ import (
 	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/internal/controller"
 	"gatehouse.dev/internal/controller/audit"
+	"gatehouse.dev/internal/rootsync"
 	"gatehouse.dev/providers"
 )
 
@@ -76,7 +78,12 @@ func (e *Extension) assemble(ctx context.Context, s setting) (engine, *closer, e
 	if err != nil {
 		return nil, opened, fmt.Errorf("client of %s: %w", s.client, err)
 	}
-	config.Meshes = controller.NewMeshes(controller.MeshConfig{Client: client, Cluster: config.Cluster, Namespace: cmp.Or(config.Namespace, metav1.NamespaceSystem), Issued: m.issued})
+	objects, err := dynamic.NewForConfig(restConfig)
+	if err != nil {
+		return nil, opened, fmt.Errorf("client of %s: %w", s.client, err)
+	}
+	config.Meshes = controller.NewMeshes(controller.MeshConfig{Client: client, Dynamic: objects, Cluster: config.Cluster, Namespace: cmp.Or(config.Namespace, metav1.NamespaceSystem), Issued: m.issued, Probed: m.probed,
+		Roots: rootsync.Config{Socket: os.Getenv("SPIFFE_ENDPOINT_SOCKET")}})
 	o := Options{Cluster: config.Cluster, Keyring: config.Meshes.Keyring(controller.Keyring(client)), Log: log()}
 	if config.Providers, err = e.open(ctx, o, m, opened); err != nil {
 		return nil, opened, err

@@ -10,6 +10,7 @@ import (
 
 	"gatehouse.dev/internal/controller"
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/meshsync/probe"
 	"gatehouse.dev/providers"
 )
 
@@ -23,6 +24,7 @@ type measures struct {
 	passes       *metrics.CounterVec
 	statusWrites *metrics.CounterVec
 	issuances    *metrics.CounterVec
+	probes       *metrics.CounterVec
 	rotations    *metrics.CounterVec
 	meshes       *meshCollector
 	build        *metrics.GaugeVec
@@ -46,12 +48,13 @@ func newMeasures(r registrar, paused func() int) (*measures, error) {
 		passes:       metrics.NewCounterVec(counter("reconciles_total", "Passes over a Gateway or a Service, by the code of their first error."), []string{"kind", "code"}),
 		changes:      metrics.NewCounterVec(counter("plan_changes", "Steps of plans that were carried out, by what they do."), []string{"action"}),
 		statusWrites: metrics.NewCounterVec(counter("status_writes_total", "Writes of statuses to the API server, by the kind of object."), []string{"kind"}),
+		probes:       metrics.NewCounterVec(counter("mesh_probes_total", "Pods that were dialled as a gateway would dial them (MeshBinding.spec.probe). outcome is OK, Unreachable, Chain (wrong CA), Name (wrong SAN), Expired, ClientCertificate (it was refused), ClearText, Reset or Silent (no TLS), or another failure of the handshake."), []string{"binding", "outcome"}),
 		issuances:    metrics.NewCounterVec(counter("mesh_issuances_total", "Answers of a mesh's CA to requests for a gateway's certificate. code is OK or lbmodel's code of the error."), []string{"binding", "code"}),
 		rotations:    metrics.NewCounterVec(counter("mesh_rotations_total", "Roots that a mesh does not publish any more and that have left its gateways."), []string{"binding"}),
 		meshes:       newMeshCollector(),
 		build:        metrics.NewGaugeVec(gauge("build_info", "1, with what was built as labels."), []string{"version", "commit", "go_version"}),
 	}
-	for _, each := range []metrics.Registerable{m.requests, m.requestTime, m.retries, m.reconcile, m.passes, m.changes, m.statusWrites, m.issuances, m.rotations, m.build} {
+	for _, each := range []metrics.Registerable{m.requests, m.requestTime, m.retries, m.reconcile, m.passes, m.changes, m.statusWrites, m.issuances, m.probes, m.rotations, m.build} {
 		if err := r.register(each); err != nil {
 			return nil, err
 		}
@@ -132,6 +135,11 @@ func (m *measures) hooks() controller.Metrics {
 		Meshes:       m.meshes.learn,
 		Rotated:      func(binding string) { m.rotations.WithLabelValues(binding).Inc() },
 	}
+}
+
+// probed counts a pod that was dialled.
+func (m *measures) probed(binding string, outcome probe.Outcome) {
+	m.probes.WithLabelValues(binding, string(outcome)).Inc()
 }
 
 // issued counts an answer of a mesh's CA.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/component-base/metrics"
 
 	"gatehouse.dev/internal/controller"
+	"gatehouse.dev/internal/rootsync"
 	"gatehouse.dev/lbmodel"
 	"gatehouse.dev/providers"
 )
@@ -136,7 +137,9 @@ func metricFamilies(t *testing.T) []*dto.MetricFamily {
 	h.StatusWrites("")
 	h.Rotated("")
 	m.issued("", lbmodel.CodeOK)
-	h.Meshes(controller.MeshFigures{Roots: []controller.RootFigure{{}}, Identities: []controller.IdentityFigure{{}}, Sources: []controller.SourceFigure{{}}})
+	m.probed("", "OK")
+	h.Meshes(controller.MeshFigures{Roots: []controller.RootFigure{{}}, Identities: []controller.IdentityFigure{{}}, Sources: []controller.SourceFigure{{}},
+		Bundles: func() []rootsync.Figure { return []rootsync.Figure{{}} }})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +221,15 @@ Each Gateway that a MeshBinding makes a member has a ServiceAccount ` + "`gateho
 own namespace (that of ` + "`--leader-elect-resource-namespace`" + `); policies of the mesh name the gateway by it.
 The manager mints its tokens, ten minutes each, for the mesh's CA, and removes it when the
 Gateway goes or leaves. It asks the CA where the mesh's own installation has it, or at the
-binding's ` + "`spec.identity.address`" + ` (host:port).
+binding's ` + "`spec.identity.address`" + ` (host:port). What other issuers need is in no default role but in
+` + "`deploy/issuer-*.yaml`" + `; cert-manager's CertificateRequests are made in that namespace too.
+
+Roots that no object of the cluster has are read from where ` + "`spec.trustBundles`" + ` or the mesh says: a
+SPIFFE bundle endpoint, a SPIFFE agent (for a mesh that does not say where, ` + "`SPIFFE_ENDPOINT_SOCKET`" + `), a
+Consul. The token for a Consul is in a Secret of the manager's own namespace, of type
+` + "`gatehouse.dev/consul-token`" + `; no other Secret is sent anywhere. What was read last, and since when each
+root is known, is kept in ConfigMap ` + "`gatehouse-roots`" + ` of that namespace, so that the next leader neither
+waits anew nor goes back. Removing it costs that wait and nothing else.
 
 ## Health
 

@@ -36,6 +36,9 @@ type MeshBinding struct {
 }
 
 // MeshBindingSpec says which mesh, which gateways and which backends.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.identity) || !has(self.identity.socket) || has(self.identity.issuer) && self.identity.issuer == 'WorkloadAPI' || self.controllerName == 'spiffe.io/spiffe'",message="identity.socket is where a SPIFFE agent is: set identity.issuer to WorkloadAPI, or remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.identity) || !(has(self.identity.tokenSecret) || has(self.identity.authMethod)) || self.controllerName == 'consul.hashicorp.com/consul'",message="identity.tokenSecret and identity.authMethod are for Consul's CA: the CAs of other meshes know a gateway by its ServiceAccount's token; remove them"
 type MeshBindingSpec struct {
 	// ControllerName is the mesh's, as in its XMesh, and picks the dialect that is
 	// spoken: istio.io/istio, linkerd.io/linkerd and so on.
@@ -84,7 +87,35 @@ type MeshBindingSpec struct {
 	// cannot be reached directly. Unset leaves those Blocked.
 	// +optional
 	LandingPad *LandingPad `json:"landingPad,omitempty"`
+
+	// Probe has backends dialled as the gateways' providers would dial them.
+	// +optional
+	// +kubebuilder:default={}
+	Probe MeshProbe `json:"probe,omitzero"`
 }
+
+// MeshProbe says what is made of real TLS handshakes with a few pods of each group.
+type MeshProbe struct {
+	// Mode says what a handshake decides. Off makes none. Report shows what fails in
+	// the conditions of routes and Services, and keeps a root that backends still use.
+	// Gate also holds back what would change how backends are spoken to, until it was
+	// seen to work; the manager must reach the pods for that.
+	// +optional
+	// +kubebuilder:default=Off
+	Mode ProbeMode `json:"mode,omitempty"`
+}
+
+// ProbeMode says what a handshake decides.
+//
+// +kubebuilder:validation:Enum=Off;Report;Gate
+type ProbeMode string
+
+// The modes.
+const (
+	ProbeOff    ProbeMode = "Off"
+	ProbeReport ProbeMode = "Report"
+	ProbeGate   ProbeMode = "Gate"
+)
 
 // GatewaySelection selects gateways by their namespace.
 type GatewaySelection struct {
@@ -94,17 +125,30 @@ type GatewaySelection struct {
 	NamespaceSelector metav1.LabelSelector `json:"namespaceSelector"`
 }
 
-// TrustBundleReference names an object that holds CA certificates.
+// TrustBundleReference names an object that holds CA certificates, or a place outside
+// of the cluster where they are asked for.
 //
-// +kubebuilder:validation:XValidation:rule="(self.kind == 'ConfigMap') == has(self.__namespace__)",message="a ConfigMap needs a namespace; a ClusterTrustBundle has none"
+// +kubebuilder:validation:XValidation:rule="(self.kind == 'ConfigMap') == has(self.__namespace__)",message="a ConfigMap needs a namespace; a ClusterTrustBundle has none, nor has a place outside"
 // +kubebuilder:validation:XValidation:rule="self.kind == 'ConfigMap' || !has(self.key)",message="only a ConfigMap has keys: remove key"
+// +kubebuilder:validation:XValidation:rule="(self.kind in ['SPIFFEBundle', 'WorkloadAPI', 'ConsulRoots']) == has(self.url)",message="SPIFFEBundle, WorkloadAPI and ConsulRoots need a url; objects have none"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'SPIFFEBundle' || !has(self.url) || self.url.startsWith('https://')",message="a SPIFFE bundle endpoint is asked by https: url must begin with https://"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'WorkloadAPI' || !has(self.url) || self.url.startsWith('unix:/')",message="a SPIFFE agent is asked at its socket: url must begin with unix:/"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'ConsulRoots' || !has(self.url) || ['https://', 'http://', 'grpcs://', 'grpc://'].exists(p, self.url.startsWith(p))",message="Consul is asked by https or grpcs, on the same host also by http or grpc: url must begin so"
+// +kubebuilder:validation:XValidation:rule="self.kind == 'SPIFFEBundle' || !has(self.profile) && !has(self.spiffeID)",message="only a SPIFFE bundle endpoint has a profile and a spiffeID: remove them"
+// +kubebuilder:validation:XValidation:rule="(has(self.profile) && self.profile == 'https_spiffe') == has(self.spiffeID)",message="profile https_spiffe needs the spiffeID of the server; https_web has none"
+// +kubebuilder:validation:XValidation:rule="!has(self.spiffeID) || has(self.serverRoots)",message="profile https_spiffe needs serverRoots to begin with"
+// +kubebuilder:validation:XValidation:rule="self.kind in ['SPIFFEBundle', 'ConsulRoots'] || !has(self.serverRoots)",message="only SPIFFEBundle and ConsulRoots have a server to verify: remove serverRoots"
+// +kubebuilder:validation:XValidation:rule="self.kind == 'ConsulRoots' || !has(self.serverName) && !has(self.tokenSecret)",message="only Consul has a serverName and a tokenSecret: remove them"
 type TrustBundleReference struct {
-	// Kind is ClusterTrustBundle or ConfigMap. Roots are public: no Secret.
+	// Kind is ClusterTrustBundle or ConfigMap, for an object; or, for a place outside of
+	// the cluster, SPIFFEBundle (a SPIFFE bundle endpoint), WorkloadAPI (a SPIFFE agent)
+	// or ConsulRoots (the roots of Consul's CA). Roots are public: no Secret.
 	// +required
-	// +kubebuilder:validation:Enum=ClusterTrustBundle;ConfigMap
+	// +kubebuilder:validation:Enum=ClusterTrustBundle;ConfigMap;SPIFFEBundle;WorkloadAPI;ConsulRoots
 	Kind string `json:"kind"`
 
-	// Name is the object's.
+	// Name is the object's; of a place outside the trust domain whose roots are wanted,
+	// such as prod.example, or <uuid>.consul.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -121,50 +165,54 @@ type TrustBundleReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Key string `json:"key,omitempty"`
+
+	// URL is where a place outside is asked: a bundle endpoint by https; a SPIFFE agent
+	// at its socket, unix:///run/spire/agent.sock; Consul's HTTP API by https, or its
+	// gRPC by grpcs, with the port.
+	// +optional
+	// +kubebuilder:validation:MinLength=8
+	// +kubebuilder:validation:MaxLength=2048
+	URL string `json:"url,omitempty"`
+
+	// Profile is how a bundle endpoint proves who it is: https_web as any web server, or
+	// https_spiffe by spiffeID. Unset is https_web.
+	// +optional
+	// +kubebuilder:validation:Enum=https_web;https_spiffe
+	Profile string `json:"profile,omitempty"`
+
+	// SPIFFEID is whom a bundle endpoint of profile https_spiffe must prove to be, in the
+	// trust domain itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:Pattern=`^spiffe://[^/]+/.+$`
+	SPIFFEID string `json:"spiffeID,omitempty"`
+
+	// ServerRoots are CA certificates, in PEM, that the server itself is verified by; of
+	// profile https_spiffe only until a bundle was read. Unset are the system's.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=65536
+	ServerRoots string `json:"serverRoots,omitempty"`
+
+	// ServerName is what Consul's own certificate names, where that is not the URL's
+	// host: server.dc1.consul.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ServerName string `json:"serverName,omitempty"`
+
+	// TokenSecret is a Secret in the manager's own namespace, of type
+	// gatehouse.dev/consul-token, whose entry token is what Consul is told. The command
+	// line has it from the environment, CONSUL_HTTP_TOKEN. Unset is to ask as anonymous.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	TokenSecret string `json:"tokenSecret,omitempty"`
 }
 
-// MeshIdentity says who signs the gateways' client certificates. A Gateway's own
-// spec.tls.backend.clientCertificateRef comes before it.
-type MeshIdentity struct {
-	// Issuer is who signs: the mesh's CA, cert-manager, the cluster's signers, or
-	// nobody. Mesh is asked of Istio and Linkerd; CertManager and
-	// CertificateSigningRequest are not asked yet, and a gateway that needs them is
-	// told so.
-	// +optional
-	// +kubebuilder:default=Mesh
-	Issuer MeshIssuer `json:"issuer,omitempty"`
-
-	// Duration is the life asked for. Unset is the dialect's.
-	// +optional
-	Duration *gwv1.Duration `json:"duration,omitempty"`
-
-	// Address is where the mesh's CA is asked, host:port. Unset is where the mesh's
-	// own installation has it: istiod.<namespace>.svc:15012 or
-	// linkerd-identity-headless.<namespace>.svc:8080. A DNS name is also the name that
-	// the server must prove; at an IP address it must prove its usual one.
-	// +optional
-	Address HostPort `json:"address,omitempty"`
-}
-
-// HostPort is a DNS name or an IP address (IPv6 in brackets), a colon and a port.
-//
-// +kubebuilder:validation:MinLength=3
-// +kubebuilder:validation:MaxLength=261
-// +kubebuilder:validation:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9.])?|\[[0-9A-Fa-f:.]+\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$`
-type HostPort string
-
-// MeshIssuer names who signs a gateway's certificate.
-//
-// +kubebuilder:validation:Enum=Mesh;CertManager;CertificateSigningRequest;None
-type MeshIssuer string
-
-// The issuers.
-const (
-	IssuerMesh        MeshIssuer = "Mesh"
-	IssuerCertManager MeshIssuer = "CertManager"
-	IssuerCSR         MeshIssuer = "CertificateSigningRequest"
-	IssuerNone        MeshIssuer = "None"
-)
+// SecretTypeConsulToken is the type of the Secrets that TokenSecret may name: no other
+// leaves the cluster by a MeshBinding.
+const SecretTypeConsulToken = "gatehouse.dev/consul-token"
 
 // LandingPad names the listener of a Gateway inside the mesh.
 type LandingPad struct {

@@ -39,6 +39,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NO_COLOR", "")
 			env.Setenv("TERM", "xterm")
 			env.Setenv("NL", "\n")
+			env.Values[agentValue] = new(agents)
 			for _, example := range []string{"shop", "service", "mesh"} {
 				if err := os.CopyFS(filepath.Join(env.WorkDir, example), os.DirFS(filepath.Join("..", "..", "examples", example))); err != nil {
 					return err
@@ -61,6 +62,8 @@ func TestScripts(t *testing.T) {
 			"apiserver": apiserver,
 			"cluster":   cluster,
 			"meshpod":   meshPod,
+			"spireapp":  spireApp,
+			"agent":     agent,
 		},
 	})
 }

@@ -21,6 +21,7 @@ import (
 // runs them.
 func TestRules(t *testing.T) {
 	const binding = "spec: {controllerName: istio.io/istio, gateways: {namespaceSelector: {}}"
+	outside := func(at string) string { return binding + ", trustBundles: [{" + at + "}]}" }
 	tests := []struct {
 		name, kind, old, now string
 		want                 string // part of the one error; "" for none
@@ -39,9 +40,25 @@ func TestRules(t *testing.T) {
 		{name: "cluster bundle with namespace", kind: "MeshBinding", now: binding + ", trustBundles: [{kind: ClusterTrustBundle, namespace: a, name: b}]}", want: "a ClusterTrustBundle has none"},
 		{name: "cluster bundle with key", kind: "MeshBinding", now: binding + ", trustBundles: [{kind: ClusterTrustBundle, name: b, key: c}]}", want: "only a ConfigMap has keys"},
 		{name: "bundle in a Secret", kind: "MeshBinding", now: binding + ", trustBundles: [{kind: Secret, name: b}]}", want: "Unsupported value"},
+		{name: "a bundle endpoint", kind: "MeshBinding", now: outside("kind: SPIFFEBundle, name: a, url: 'https://a/b'")},
+		{name: "of profile https_spiffe", kind: "MeshBinding", now: outside("kind: SPIFFEBundle, name: a, url: 'https://a', profile: https_spiffe, spiffeID: 'spiffe://a/s', serverRoots: x")},
+		{name: "without an ID", kind: "MeshBinding", now: outside("kind: SPIFFEBundle, name: a, url: 'https://a', profile: https_spiffe, serverRoots: x"), want: "needs the spiffeID"},
+		{name: "without roots", kind: "MeshBinding", now: outside("kind: SPIFFEBundle, name: a, url: 'https://a', profile: https_spiffe, spiffeID: 'spiffe://a/s'"), want: "needs serverRoots"},
+		{name: "https_web with an ID", kind: "MeshBinding", now: outside("kind: SPIFFEBundle, name: a, url: 'https://a', spiffeID: 'spiffe://a/s', serverRoots: x"), want: "https_web has none"},
+		{name: "in clear text", kind: "MeshBinding", now: outside("kind: SPIFFEBundle, name: a, url: 'http://a/b'"), want: "must begin with https://"},
+		{name: "nowhere", kind: "MeshBinding", now: outside("kind: SPIFFEBundle, name: a"), want: "need a url"},
+		{name: "an agent", kind: "MeshBinding", now: outside("kind: WorkloadAPI, name: a, url: 'unix:///run/spire/agent.sock'")},
+		{name: "an agent by https", kind: "MeshBinding", now: outside("kind: WorkloadAPI, name: a, url: 'https://a/b/c'"), want: "must begin with unix:/"},
+		{name: "Consul", kind: "MeshBinding", now: outside("kind: ConsulRoots, name: a.consul, url: 'grpcs://consul:8503', serverRoots: x, serverName: server.dc1, tokenSecret: t")},
+		{name: "Consul by anything", kind: "MeshBinding", now: outside("kind: ConsulRoots, name: a, url: 'file:///a/b'"), want: "url must begin so"},
+		{name: "a token for somebody else", kind: "MeshBinding", now: outside("kind: SPIFFEBundle, name: a, url: 'https://a', tokenSecret: t"), want: "only Consul has"},
+		{name: "an object with a url", kind: "MeshBinding", now: outside("kind: ClusterTrustBundle, name: a, url: 'https://a'"), want: "objects have none"},
 		{name: "overlap", kind: "MeshBinding", now: binding + ", overlap: 24h}"},
 		{name: "overlap in days", kind: "MeshBinding", now: binding + ", overlap: 1d}", want: "spec.overlap"},
 		{name: "unknown issuer", kind: "MeshBinding", now: binding + ", identity: {issuer: Me}}", want: "Unsupported value"},
+		{name: "a signer of the cluster", kind: "MeshBinding", now: binding + ", identity: {issuer: CertificateSigningRequest, signerName: mesh.example/clients, duration: 24h}}"},
+		{name: "cert-manager", kind: "MeshBinding", now: binding + ", identity: {issuer: CertManager, issuerRef: {name: mesh}}}"},
+		{name: "an agent's certificates", kind: "MeshBinding", now: binding + ", identity: {issuer: WorkloadAPI, socket: 'unix:///run/spire/agent.sock'}}"},
 		{name: "an approval", kind: "GatewayPlan", now: "spec: {approve: " + strings.Repeat("ab", 32) + "}"},
 		{name: "an approval of no hash", kind: "GatewayPlan", now: "spec: {approve: all}", want: "spec.approve"},
 	}
@@ -63,7 +80,7 @@ func TestDefaults(t *testing.T) {
 		{"parameters", "GatewayParameters", "spec: {fake: {}}",
 			"spec: {apply: Auto, drift: Repair, deletion: Delete, minimumBackendTLS: None, serviceTargets: Pods, fake: {}}"},
 		{"binding", "MeshBinding", "spec: {controllerName: a.b/c, gateways: {namespaceSelector: {}}}",
-			"spec: {controllerName: a.b/c, gateways: {namespaceSelector: {}}, minimumTLS: ClientAndServer, identity: {issuer: Mesh}}"},
+			"spec: {controllerName: a.b/c, gateways: {namespaceSelector: {}}, minimumTLS: ClientAndServer, identity: {issuer: Mesh}, probe: {mode: 'Off'}}"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

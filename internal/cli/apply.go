@@ -172,7 +172,8 @@ func (a *app) writing(ctx context.Context, name string, do func(*engine, state) 
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
 	e.record = record
-	return do(e, where)
+	err = do(e, where)
+	return errors.Join(err, where.keepRoots(a.flags.cluster, e.fetched))
 }
 
 // keptBack is what was planned and is not done, a line each.

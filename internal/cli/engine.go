@@ -12,6 +12,7 @@ import (
 	"gatehouse.dev/internal/reconcile"
 	"gatehouse.dev/internal/translate"
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/meshsync/roots"
 	"gatehouse.dev/providers"
 )
 
@@ -21,15 +22,26 @@ type engine struct {
 	accounts map[string]*providers.Account
 	backends map[string]Backend
 	keys     *liveKeys
-	record   record            // of the commands before
-	spared   keptBack          // gateways that --prune does not remove
-	strays   []lbmodel.Finding // about routes that no gateway of the files has
+	record   record                    // of the commands before
+	spared   keptBack                  // gateways that --prune does not remove
+	strays   []lbmodel.Finding         // about routes that no gateway of the files has
+	fetched  map[string][]roots.Bundle // roots that no file has, to be remembered
 }
 
 // liveKeys is a Keyring whose files may be read again.
-type liveKeys struct{ now atomic.Pointer[manifest.Keys] }
+type liveKeys struct {
+	now  atomic.Pointer[manifest.Keys]
+	mesh atomic.Pointer[providers.Keyring] // who answers before the files; nil is nobody
+}
 
 func (k *liveKeys) keyring(ctx context.Context, id lbmodel.Identity) (tls.Certificate, error) {
+	if mesh := k.mesh.Load(); mesh != nil {
+		return (*mesh)(ctx, id)
+	}
+	return k.files(ctx, id)
+}
+
+func (k *liveKeys) files(ctx context.Context, id lbmodel.Identity) (tls.Certificate, error) {
 	keys := k.now.Load()
 	if keys == nil {
 		return tls.Certificate{}, lbmodel.Errorf(lbmodel.CodeUnresolved, "keyring", lbmodel.ID{Kind: "Identity", Name: id.Name}, "no files with keys were read")

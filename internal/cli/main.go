@@ -102,6 +102,10 @@ or a document was bad.
 Colours follow NO_COLOR, CLICOLOR and CLICOLOR_FORCE. What the fake provider's cloud
 holds is kept in .gatehouse/<cluster> below the working directory; --state or
 GATEHOUSE_STATE names another place.
+
+Roots that no file has are read from where a MeshBinding says; the last good ones are kept
+in the same place by what changes a cloud. SPIFFE_ENDPOINT_SOCKET is this machine's SPIFFE
+agent, CONSUL_HTTP_TOKEN what a Consul is told.
 `
 
 func (a *app) root() *cobra.Command {

@@ -96,6 +96,7 @@ func (a *app) look(ctx context.Context, p place, secrets cluster.Secrets) (view,
 	if err != nil {
 		return view{}, err
 	}
+	loaded.Snapshot.Bundles, _ = a.bundles(ctx, translate.New(loaded.Snapshot, options))
 	s := loaded.Snapshot
 	return view{
 		index: translate.New(s, options), loaded: loaded, options: options, bindings: s.MeshBindings,
@@ -123,6 +124,8 @@ func (a *app) lookAtCluster(ctx context.Context, p place, options translate.Opti
 	}
 	v.classes = a.ourClasses(classes)
 	v.index, _ = translate.New(translate.Snapshot{Cluster: a.flags.cluster, LiveEndpoints: true}, options).With(translate.Change{Put: objects.All})
+	found, _ := a.bundles(ctx, v.index)
+	v.index, _ = v.index.With(translate.Change{Put: each(found)})
 	if v.doubt {
 		a.err.Printf("%s you have no right to list %s: what hangs on them is not known.\n", a.err.Paint(term.Yellow, "!"), strings.Join(objects.Forbidden, ", "))
 	}

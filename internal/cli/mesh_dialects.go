@@ -53,26 +53,30 @@ func (e *engine) bindingStatuses(c conclusion, now time.Time) []translate.Patch 
 }
 
 // unissued are the identities that somebody must issue, and that nobody here can:
-// files have no mesh's CA. One that the cloud holds already is kept.
-func unissued(all []reconcile.Gateway, held func(reconcile.Gateway) map[string]lbmodel.Leaf) []lbmodel.Finding {
+// files have no mesh's CA. One that the cloud holds already is kept, and issued are
+// those that this command asks for.
+func unissued(all []reconcile.Gateway, held func(reconcile.Gateway) map[string]lbmodel.Leaf, issued func(lbmodel.Identity) bool) []lbmodel.Finding {
 	var out []lbmodel.Finding
 	for _, g := range all {
 		leaves := held(g)
 		for _, id := range g.Served.Identities {
-			if _, there := leaves[id.Name]; there || id.Issuer == lbmodel.IssuerSecret {
+			if _, there := leaves[id.Name]; there || id.Issuer == lbmodel.IssuerSecret || issued(id) {
 				continue
 			}
 			out = append(out, lbmodel.Finding{
 				About: id.Source, Parent: lbmodel.Source{Kind: g.Key.Kind, Namespace: g.Key.Namespace, Name: g.Key.Name},
 				Condition: "gatehouse.dev/MeshMember", Reason: "IdentityPending", Code: lbmodel.CodeUnresolved,
 				Detail: fmt.Sprintf("the gateway needs a certificate that names %s, and files reach no CA that would sign it: "+
-					"give the Gateway one in spec.tls.backend.clientCertificateRef, set identity.issuer of the MeshBinding to None where minimumTLS allows that, or let a controller in the cluster serve it, which asks the CAs of Istio and Linkerd",
+					"give the Gateway one in spec.tls.backend.clientCertificateRef, set identity.issuer of the MeshBinding to None where minimumTLS allows that, or let a controller in the cluster serve it, which asks the mesh's CA, cert-manager or a signer; `up` asks a SPIFFE agent and Consul by itself",
 					nameIn(id)),
 			})
 		}
 	}
 	return out
 }
+
+// nobody issues where a command only plans, or applies and ends: nobody would renew.
+func nobody(lbmodel.Identity) bool { return false }
 
 // nameIn is whom an identity's certificate names.
 func nameIn(id lbmodel.Identity) string {

@@ -139,6 +139,7 @@ func (a *app) prepare(ctx context.Context, e *engine, loaded *manifest.Loaded, r
 	if err != nil {
 		return nil, reconcile.Pass{}, err
 	}
+	loaded.Snapshot.Bundles, e.fetched = a.bundles(ctx, translate.New(loaded.Snapshot, options))
 	e.take(loaded, options)
 	keys, err := a.chosen(e.loop.Index(), loaded.Snapshot, r.gateways)
 	if err != nil && r.prune != ignore && len(e.loop.Index().Gateways()) == 0 {
@@ -159,7 +160,7 @@ func (a *app) prepare(ctx context.Context, e *engine, loaded *manifest.Loaded, r
 	wait := term.NewProgress(a.err, "looking at what is there")
 	defer wait.Stop()
 	pass, err := e.loop.Plan(ctx, keys)
-	e.strays = append(e.strays, unissued(e.gateways(keys), e.loop.Leaves)...)
+	e.strays = append(e.strays, unissued(e.gateways(keys), e.loop.Leaves, nobody)...)
 	a.log.Info("planned", "gateways", len(keys), "steps", len(pass.Plan().Steps), "waits", len(pass.Plan().Later))
 	return keys, pass, err
 }

@@ -186,7 +186,7 @@ func (a *app) read(ctx context.Context, s source) (reading, error) {
 	if len(s.gateways) == 0 {
 		out.strays = strays(loaded.Snapshot)
 	}
-	out.strays = append(out.strays, unissued(out.gateways, func(reconcile.Gateway) map[string]lbmodel.Leaf { return nil })...)
+	out.strays = append(out.strays, unissued(out.gateways, func(reconcile.Gateway) map[string]lbmodel.Leaf { return nil }, nobody)...)
 	return out, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/internal/cli/term"
 	"gatehouse.dev/internal/manifest"
+	"gatehouse.dev/internal/member"
 	"gatehouse.dev/internal/reconcile"
 	"gatehouse.dev/internal/translate"
 	"gatehouse.dev/lbmodel"
@@ -97,6 +98,8 @@ type server struct {
 	recheck <-chan time.Time // when to look again for what is missing from the files
 	doubt   bool             // the files were never read whole
 	told    told
+	roots   *fetched
+	members *member.Members // who dial; see look
 }
 
 // told is what was said already: nothing is said twice while it lasts.
@@ -138,6 +141,9 @@ func (a *app) serve(ctx context.Context, e *engine, r upRequest) (err error) {
 		return err
 	}
 	e.take(loaded, options)
+	s.roots = a.newFetched()
+	defer s.roots.close()
+	e.loop.Change(a.first(ctx, s.roots, e.loop.Index()))
 	if _, err := a.chosen(e.loop.Index(), loaded.Snapshot, nil); err != nil {
 		return err
 	}
@@ -171,7 +177,8 @@ func (s *server) start(ctx context.Context) error {
 // do everything is followed by another.
 func (s *server) pass(ctx context.Context, keys []translate.Key) {
 	began := time.Now()
-	plan, err := s.engine.loop.Plan(ctx, keys)
+	keys, policies := s.look(ctx, keys)
+	plan, err := s.engine.loop.Plan(ctx, keys, policies...)
 	if err != nil {
 		s.say(term.Red, "✗", "planning failed: %v; it is tried again", err)
 		s.retries++
@@ -270,10 +277,14 @@ func (s *server) follow(ctx context.Context, changed <-chan struct{}) error {
 			return nil
 		case <-changed:
 			s.reload(ctx)
+			s.fetch(ctx)
 		case t := <-s.troubles:
 			s.tellTrouble(t)
 		case <-s.recheck:
 			s.reload(ctx)
+			s.fetch(ctx)
+		case <-s.roots.sync.Changed():
+			s.fetch(ctx)
 		case <-s.dueNow():
 			s.due = due{}
 			s.pass(ctx, s.engine.loop.Index().Gateways())

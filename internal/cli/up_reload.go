@@ -134,7 +134,7 @@ func concerns(keys []translate.Key) string {
 // findings are those of all gateways, and of what no gateway has.
 func (s *server) findings() []lbmodel.Finding {
 	return slices.Concat(findingsOf(s.engine.loop.Gateways()), s.latest.Kept, s.classless(), strays(s.latest.Snapshot),
-		unissued(s.engine.loop.Gateways(), s.engine.loop.Leaves))
+		unissued(s.engine.loop.Gateways(), s.engine.loop.Leaves, s.issues))
 }
 
 // classless are the Gateways that nobody can call ours or not, since their class is

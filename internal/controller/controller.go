@@ -129,6 +129,8 @@ func (c *Controller) Run(ctx context.Context) error {
 		all.Go(func() { c.work.run(ctx, c.config.Workers) })
 		all.Go(func() { c.targets.run(ctx, targetWorkers) })
 		all.Go(func() { c.gate(ctx) })
+		all.Go(func() { c.readRoots(ctx) })
+		all.Go(func() { c.probe(ctx) })
 		for name := range maps.Keys(c.accounts) {
 			all.Go(func() { c.scan(ctx, name) })
 		}

@@ -24,6 +24,7 @@ func (c *Controller) start(ctx context.Context) error {
 	if err := c.retained.read(ctx); err != nil {
 		return err
 	}
+	c.recall(ctx)
 	c.open(first)
 	return nil
 }
@@ -35,8 +36,11 @@ func (c *Controller) open(first watch.Batch) {
 	snapshot.Cluster, snapshot.LiveEndpoints = c.config.Cluster, true
 	c.loop = reconcile.New(translate.New(snapshot, c.options), c.accounts)
 	c.loop.Approve = c.wayOut
+	c.want()
+	c.outside()
 	if c.config.Meshes != nil {
 		c.config.Meshes.members.Over(c.loop)
+		c.config.Meshes.members.WatchAll()
 	}
 	c.note(first)
 	for _, key := range c.loop.Index().Gateways() {
@@ -73,6 +77,7 @@ func (c *Controller) follow(ctx context.Context) error {
 			for _, key := range c.loop.Reconsider(c.options) {
 				c.work.Add(item{Key: key})
 			}
+			c.want()
 			c.work.Add(houseItem)
 		}
 		c.take(batch)
@@ -85,14 +90,29 @@ func (c *Controller) take(b watch.Batch) {
 	if c.note(b) {
 		c.work.hurry(houseItem)
 	}
+	c.retellServices(b.Change)
 	c.retell(b.Change)
 	followed := c.loop.Follow(b.Change)
+	c.redial(followed.Targets)
 	if meshNews(b.Change) {
+		c.want()
+	}
+	fetched, news := c.outside() // before anybody plans with a place of which nothing is said
+	if news || meshNews(b.Change) {
 		c.seeMeshes()
 	}
+	c.handOut(followed, b.Since)
+	c.handOut(fetched, time.Now())
+	for _, key := range c.strays(b.Change) {
+		c.strayed(key)
+	}
+}
+
+// handOut gives to workers what a change led to.
+func (c *Controller) handOut(followed reconcile.Followed, since time.Time) {
 	for _, t := range followed.Targets {
 		for _, id := range t.IDs {
-			c.aim(t, id, b.Since)
+			c.aim(t, id, since)
 		}
 	}
 	for _, key := range followed.Keys {
@@ -100,9 +120,6 @@ func (c *Controller) take(b watch.Batch) {
 	}
 	for _, who := range followed.Leaving {
 		c.work.hurry(itemOf(who))
-	}
-	for _, key := range c.strays(b.Change) {
-		c.strayed(key)
 	}
 }
 

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -11,14 +12,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/internal/controller/accounts"
 	"gatehouse.dev/internal/member"
 	"gatehouse.dev/internal/reconcile"
+	"gatehouse.dev/internal/rootsync"
 	"gatehouse.dev/internal/translate"
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/meshsync/probe"
 	"gatehouse.dev/providers"
 )
 
@@ -40,26 +44,42 @@ type MeshConfig struct {
 	Client    kubernetes.Interface
 	Cluster   string // the --cluster name
 	Namespace string // of the gateways' ServiceAccounts: the controller's own
+	// Dynamic makes CertificateRequests of cert-manager; nil: nobody asks it.
+	Dynamic dynamic.Interface
+	// Roots says how roots outside of the cluster are read. Its Token is ours.
+	Roots rootsync.Config
 	// Issued, Reach and Clock are member.Config's.
 	Issued func(binding string, code lbmodel.Code)
 	Reach  func(address string) string
 	Clock  func() time.Time
+	// Probed, Pace and Dialled are likewise, of probes.
+	Probed  func(binding string, outcome probe.Outcome)
+	Pace    probe.Pace
+	Dialled func(address string) string
 }
 
 // Meshes make gateways members of meshes. They are made before the providers, whose
 // keyring asks them, and handed to the Controller.
 type Meshes struct {
-	accounts  *accounts.Accounts
-	members   *member.Members
-	namespace string
+	accounts   *accounts.Accounts
+	members    *member.Members
+	roots      *rootsync.Sync
+	remembered remembered
+	clock      func() time.Time
+	namespace  string
 }
 
 // NewMeshes makes no call.
 func NewMeshes(c MeshConfig) *Meshes {
 	a := accounts.New(c.Client, c.Cluster, c.Namespace)
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	c.Roots.Token = consulToken(c.Client, c.Namespace)
 	return &Meshes{
-		accounts: a, namespace: c.Namespace,
-		members: member.New(member.Config{Tokens: a.Token, Reach: c.Reach, Issued: c.Issued, Clock: c.Clock}),
+		accounts: a, namespace: c.Namespace, clock: c.Clock, roots: rootsync.New(c.Roots),
+		remembered: remembered{client: c.Client, namespace: c.Namespace, cluster: c.Cluster, log: slog.New(slog.DiscardHandler)},
+		members:    member.New(member.Config{Tokens: a.Token, Around: c.around(), Reach: c.Reach, Issued: c.Issued, Clock: c.Clock, Probed: c.Probed, Pace: c.Pace, Dialled: c.Dialled}),
 	}
 }
 
@@ -89,7 +109,7 @@ func (c *Controller) meshSoon() { c.work.AddAfter(meshItem, meshSettle) }
 func meshNews(change translate.Change) bool {
 	for _, obj := range change.Put {
 		switch obj.(type) {
-		case *v1alpha1.MeshBinding, *corev1.ConfigMap, *certv1.ClusterTrustBundle, *unstructured.Unstructured, *corev1.Namespace:
+		case *v1alpha1.MeshBinding, *corev1.ConfigMap, *certv1.ClusterTrustBundle, *translate.Bundle, *unstructured.Unstructured, *corev1.Namespace:
 			return true
 		}
 	}
@@ -168,7 +188,7 @@ func (c *Controller) keepMeshes(ctx context.Context) error {
 	outcomes := maps.Clone(c.membership.outcomes)
 	ready := c.membership.ready(gateways)
 	c.mu.Unlock()
-	errs := []error{c.dismiss(ctx, wanted)}
+	errs := []error{c.dismiss(ctx, wanted), c.remember(ctx)}
 	if wait := meshFirst - time.Since(*c.began.Load()); !ready && wait > 0 {
 		c.work.AddAfter(meshItem, wait)
 		return errors.Join(errs...)
@@ -179,6 +199,10 @@ func (c *Controller) keepMeshes(ctx context.Context) error {
 		if errs = append(errs, err); err == nil {
 			c.informBinding(p)
 		}
+	}
+	errs = append(errs, c.tellServices(ctx, results))
+	if c.config.Meshes != nil {
+		c.config.Meshes.members.WatchAll()
 	}
 	c.expiring(gateways, outcomes)
 	c.tellFigures(gateways, outcomes)

@@ -12,6 +12,7 @@ import (
 	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/internal/controller/events"
 	"gatehouse.dev/internal/reconcile"
+	"gatehouse.dev/internal/rootsync"
 	"gatehouse.dev/internal/translate"
 )
 
@@ -98,6 +99,9 @@ type MeshFigures struct {
 	Roots      []RootFigure
 	Identities []IdentityFigure
 	Sources    []SourceFigure
+	// Bundles are the figures of the places outside of the cluster at the moment when it
+	// is called; nil is that nobody reads any.
+	Bundles func() []rootsync.Figure
 }
 
 // RootFigure is a root that a binding's mesh publishes.
@@ -131,6 +135,9 @@ func (c *Controller) tellFigures(gateways []reconcile.Gateway, outcomes map[tran
 			binding := strings.TrimPrefix(identity, translate.KindMeshBinding+"/")
 			out.Identities = append(out.Identities, IdentityFigure{binding, g.Key.Namespace, g.Key.Name, leaf.NotAfter})
 		}
+	}
+	if c.config.Meshes != nil {
+		out.Bundles = c.config.Meshes.roots.Figures
 	}
 	c.config.Metrics.Meshes(out)
 }

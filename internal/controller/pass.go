@@ -110,7 +110,7 @@ func (c *Controller) pass(ctx context.Context, key translate.Key) passed {
 	p.fail(c.join(ctx, g))
 	end := c.meanwhile(ctx, key, slowPass)
 	defer end()
-	planned, err := c.loop.PlanOnly(ctx, []translate.Key{key}, nil, c.policies(g, obj)...)
+	planned, err := c.loop.PlanOnly(ctx, []translate.Key{key}, nil, append(c.policies(g, obj), c.dialled(g)...)...)
 	if p.fail(err) {
 		end()
 		c.unseen(ctx, g, obj, err, &p)

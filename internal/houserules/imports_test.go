@@ -91,6 +91,11 @@ var rules = []rule{
 		why:  "files and a controller drive it alike, over any provider",
 	},
 	{
+		name: "roots outside", of: "gatehouse.dev/internal/rootsync",
+		deps: []string{"gatehouse.dev/providers", "gatehouse.dev/fake/cloud", "gatehouse.dev/fake/dataplane", "gatehouse.dev/fake/mesh", "gatehouse.dev/internal/cli", "gatehouse.dev/internal/controller", "gatehouse.dev/internal/manifest", "k8s.io/client-go"},
+		why:  "files, a controller and single commands read the same places, whatever provider is told of them; tokens are handed to it",
+	},
+	{
 		name: "membership", of: "gatehouse.dev/internal/member",
 		deps: []string{"gatehouse.dev/fake/cloud", "gatehouse.dev/fake/dataplane", "gatehouse.dev/fake/local", "gatehouse.dev/fake/mesh", "gatehouse.dev/internal/cli", "gatehouse.dev/internal/controller", "gatehouse.dev/internal/manifest", "k8s.io/client-go"},
 		why:  "files, a controller and the demo ask meshes alike, over any provider; tokens are handed to it",

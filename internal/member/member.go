@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"gatehouse.dev/lbmodel"
 	"gatehouse.dev/meshsync"
 	"gatehouse.dev/meshsync/issue"
+	"gatehouse.dev/meshsync/probe"
 )
 
 // Config is what Members are made of. Tokens is required; nil functions are what
@@ -28,6 +30,15 @@ type Config struct {
 	// of the error. Nil is nobody.
 	Issued func(binding string, code lbmodel.Code)
 	Clock  func() time.Time // nil is time.Now
+	// Around is what there is for issuers that need more than a token.
+	Around Around
+
+	// Pace is how much Probes dial.
+	Pace probe.Pace
+	// Dialled is where a pod's address (host:port) is really dialled; nil is there.
+	Dialled func(address string) string
+	// Probed is told of every pod that was dialled; nil is nobody.
+	Probed func(binding string, outcome probe.Outcome)
 }
 
 // Loop is what is known of the gateways now: *reconcile.Loop.
@@ -35,6 +46,7 @@ type Loop interface {
 	Index() *translate.Index
 	Gateways() []reconcile.Gateway
 	Leaves(reconcile.Gateway) map[string]lbmodel.Leaf
+	Rooted(reconcile.Gateway) [][]lbmodel.Root
 }
 
 // Keyring answers for an identity with a certificate and its key; it is a
@@ -43,10 +55,18 @@ type Keyring = func(context.Context, lbmodel.Identity) (tls.Certificate, error)
 
 // Members answer for the gateways of one loop. They may be used by many goroutines.
 type Members struct {
-	config    Config
-	loop      atomic.Pointer[Loop]
-	published issue.Published
-	issue     Keyring
+	// Probes dial what bindings want to be dialled (see Watch), while somebody runs
+	// them.
+	Probes *probe.Prober
+
+	config  Config
+	secrets atomic.Pointer[Keyring]
+	places  places
+	loop    atomic.Pointer[Loop]
+	kept    kept
+	// admitted is since when Bound.Admits are published.
+	admitted issue.Published
+	issue    Keyring
 }
 
 // New makes Members that know of no gateway yet: see Over.
@@ -60,7 +80,15 @@ func New(c Config) *Members {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
+	if c.Dialled == nil {
+		c.Dialled = func(address string) string { return address }
+	}
+	if c.Probed == nil {
+		c.Probed = func(string, probe.Outcome) {}
+	}
+	c.Pace.Sample = cmp.Or(c.Pace.Sample, 3)
 	m := &Members{config: c}
+	m.Probes = probe.NewProber(probe.ProberConfig{Dial: m.dial, Pace: c.Pace, Now: c.Clock})
 	m.issue = issue.Keyring(issue.Config{
 		Issuers: m.issuer, Roots: m.roots, Live: m.live, Trusted: m.trusted, Backends: m.backends, Now: c.Clock,
 	})
@@ -82,24 +110,39 @@ func (m *Members) See() {
 	if l == nil {
 		return
 	}
+	var issuers []string
 	for _, b := range (*l).Index().Bounds() {
-		m.published.See(issuerOf(b.Binding.Name), b.Trust.Roots, m.config.Clock())
+		issuers = append(issuers, issuerOf(b.Binding.Name))
+		m.kept.see(issuerOf(b.Binding.Name), b.Trust.Roots, m.config.Clock())
+		m.admitted.See(issuerOf(b.Binding.Name), b.Admits, m.config.Clock())
 	}
+	m.kept.only(issuers)
 }
 
-// Since is when a root that a binding publishes was first seen by this process; zero
-// is never.
+// Since is when a root that a binding publishes was first seen, by this process or one
+// before (see Recall); zero is never.
 func (m *Members) Since(binding string, root lbmodel.Root) time.Time {
-	return m.published.Since(issuerOf(binding), root)
+	return m.kept.published.Since(issuerOf(binding), root)
 }
 
 // Keyring answers for the identities of meshes, and hands all others on to secrets.
 // Errors are those of issue.Keyring; Unresolved is that there is no such binding, or
 // no gateway of that identity; Unsupported is that nobody here can ask its issuer.
+//
+// Where a binding says so, a new certificate is shown to backends first (see prove):
+// one that they refuse is Pending.
 func (m *Members) Keyring(secrets Keyring) Keyring {
+	m.secrets.Store(&secrets)
 	return func(ctx context.Context, id lbmodel.Identity) (tls.Certificate, error) {
 		if _, is := bindingOf(id.Issuer); is {
-			return m.issue(ctx, id)
+			pair, err := m.issue(ctx, id)
+			if err == nil {
+				err = m.prove(ctx, id, pair)
+			}
+			if err != nil {
+				return tls.Certificate{}, err
+			}
+			return pair, nil
 		}
 		return secrets(ctx, id)
 	}
@@ -122,9 +165,16 @@ func (m *Members) bound(issuer string) (translate.Bound, bool) {
 	return (*l).Index().Bound(name)
 }
 
-// roots implements issue.Config.Roots.
+// roots implements issue.Config.Roots. While a binding's cannot be read, its last good
+// ones hold: that a source is away for a day shall not end anybody's certificate.
 func (m *Members) roots(issuer string) []lbmodel.Root {
-	b, _ := m.bound(issuer)
+	b, there := m.bound(issuer)
+	switch {
+	case there && len(b.Admits) > 0: // of gateways, where they are others
+		return b.Admits
+	case there && b.Trust.Unknown:
+		return m.kept.valid(issuer, m.config.Clock())
+	}
 	return b.Trust.Roots
 }
 

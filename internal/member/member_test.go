@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/fake/mesh/ca"
 	"gatehouse.dev/fake/mesh/istiod"
 	"gatehouse.dev/fake/mesh/linkerdid"
@@ -126,7 +127,9 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"a gateway that is gone", "", func(id *lbmodel.Identity) { id.SPIFFEID += "x" }, lbmodel.CodeUnresolved, "plan again"},
 		{"a binding that is gone", "", func(id *lbmodel.Identity) { id.Issuer = "MeshBinding/other" }, lbmodel.CodeUnresolved, ""},
-		{"another issuer", "issuer: CertManager", nil, lbmodel.CodeUnsupported, "identity.issuer: CertManager"},
+		{"cert-manager without a cluster", "issuer: CertManager, issuerRef: {name: mesh}", nil, lbmodel.CodeUnsupported, "there is no cluster here that has CertificateRequests of cert-manager"},
+		{"a signer without a cluster", "issuer: CertificateSigningRequest, signerName: mesh.test/clients", nil, lbmodel.CodeUnsupported, "there is no cluster here that has CertificateSigningRequests"},
+		{"an agent that nobody knows", "issuer: WorkloadAPI", nil, lbmodel.CodeInvalid, "identity.socket"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -152,7 +155,9 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 	t.Run("an address that is none", func(t *testing.T) {
-		if _, _, err := newWorld(t).members().address("nowhere", "usual:1", "usual"); lbmodel.CodeOf(err) != lbmodel.CodeInvalid {
+		b := translate.Bound{Binding: &v1alpha1.MeshBinding{}}
+		b.Binding.Spec.Identity.Address = "nowhere"
+		if _, err := newWorld(t).members().at(b, place{"usual:1", "usual"}); lbmodel.CodeOf(err) != lbmodel.CodeInvalid {
 			t.Errorf("error %v, want Invalid", err)
 		}
 	})

@@ -19,7 +19,10 @@ func (m *Members) trusted(issuer string, root lbmodel.Root, now time.Time) (ok b
 	if there && b.Binding.Spec.ControllerName == linkerd.Controller {
 		return true, "", time.Time{}
 	}
-	return issue.Aged(m.published.Since(issuer, root), b.Mesh.Propagation, now)
+	if len(b.Admits) > 0 {
+		return issue.Aged(m.admitted.Since(issuer, root), b.Mesh.Propagation, now)
+	}
+	return issue.Aged(m.kept.published.Since(issuer, root), b.Mesh.Propagation, now)
 }
 
 // backends implements issue.Config.Backends: Linkerd's proxies keep the roots that

@@ -21,6 +21,7 @@ import (
 	"gatehouse.dev/internal/translate"
 	"gatehouse.dev/lbmodel"
 	"gatehouse.dev/meshsync"
+	"gatehouse.dev/meshsync/consul"
 )
 
 // schemas are compiled once for all tests.
@@ -111,6 +112,7 @@ type world struct {
 	leaves map[string]lbmodel.Leaf
 	now    time.Time
 	reach  string // where every CA is
+	around Around
 	asked  []string
 	told   []string
 }
@@ -127,31 +129,52 @@ func newWorld(t *testing.T) *world {
 }
 
 func (w *world) members() *Members {
-	return New(Config{Tokens: w.token, Reach: w.where, Clock: w.clock, Issued: func(binding string, code lbmodel.Code) {
+	return New(Config{Tokens: w.token, Reach: w.where, Clock: w.clock, Around: w.around, Issued: func(binding string, code lbmodel.Code) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.told = append(w.told, binding+" "+code.String())
 	}})
 }
 
-// read makes objects what is there.
-func (w *world) read(mesh, identity string, anchors ...byte) {
+// dialects are all, of a Consul whose trust domain is known.
+func dialects() map[string]meshsync.Dialect {
+	out := Dialects()
+	out[consul.Controller] = consul.Dialect{TrustDomain: consulDomain}
+	return out
+}
+
+func (w *world) load(mesh, identity string, anchors []byte) *manifest.Loaded {
 	w.Helper()
 	quoted := func(text []byte) string { return `"` + strings.ReplaceAll(string(text), "\n", `\n`) + `"` }
 	text := base + strings.NewReplacer("ROOTS", quoted(w.ca.Bundle()), "PODS_OWN", quoted(anchors), "{IDENTITY}", "{"+identity+"}").Replace(mesh)
 	path := filepath.Join(w.TempDir(), "all.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		w.Fatal(err)
-	}
-	loaded, err := manifest.Load(w.Context(), manifest.Options{Paths: []string{path}, Cluster: "c", Schemas: &schemas, MeshKinds: translate.Options{Dialects: Dialects()}.Reads()})
-	if err != nil {
-		w.Fatal(err)
+	w.do(os.WriteFile(path, []byte(text), 0o600))
+	loaded, err := manifest.Load(w.Context(), manifest.Options{Paths: []string{path}, Cluster: "c", Schemas: &schemas, MeshKinds: translate.Options{Dialects: dialects()}.Reads()})
+	w.do(err)
+	return loaded
+}
+
+// read makes objects what is there.
+func (w *world) read(mesh, identity string, anchors ...byte) {
+	w.Helper()
+	loaded := w.load(mesh, identity, anchors)
+	for _, p := range loaded.Problems {
+		w.Fatal(p)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.x = translate.New(loaded.Snapshot, translate.Options{
-		Controllers: map[string]string{"gatehouse.dev/fake": "fake"}, Dialects: Dialects(),
+		Controllers: map[string]string{"gatehouse.dev/fake": "fake"}, Dialects: dialects(),
 	})
+}
+
+// problems are what is wrong with objects.
+func (w *world) problems(mesh, identity string) (out []string) {
+	w.Helper()
+	for _, p := range w.load(mesh, identity, nil).Problems {
+		out = append(out, p.String())
+	}
+	return out
 }
 
 // Index implements Loop.
@@ -176,6 +199,9 @@ func (w *world) Leaves(reconcile.Gateway) map[string]lbmodel.Leaf {
 	defer w.mu.Unlock()
 	return w.leaves
 }
+
+// Rooted implements Loop.
+func (w *world) Rooted(reconcile.Gateway) [][]lbmodel.Root { return nil }
 
 func (w *world) clock() time.Time {
 	w.mu.Lock()

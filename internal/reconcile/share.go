@@ -44,11 +44,20 @@ func (s share) unfinished() map[lbmodel.ID]error {
 // failures are the failed steps by what they were for. A step that does not say
 // concerns the whole gateway.
 func (s share) failures(left map[lbmodel.ID]error) map[lbmodel.Source]error {
+	return s.bySource(left, func(code lbmodel.Code) bool { return code != lbmodel.CodePending })
+}
+
+// awaited are those that are accepted and not done, likewise.
+func (s share) awaited(left map[lbmodel.ID]error) map[lbmodel.Source]error {
+	return s.bySource(left, func(code lbmodel.Code) bool { return code == lbmodel.CodePending })
+}
+
+func (s share) bySource(left map[lbmodel.ID]error, take func(lbmodel.Code) bool) map[lbmodel.Source]error {
 	out := map[lbmodel.Source]error{}
 	owner := s.gateway.Result.Gateway.Owner
 	for _, step := range s.done.Plan.Steps {
 		err := left[step.ID]
-		if err == nil || lbmodel.CodeOf(err) == lbmodel.CodePending {
+		if err == nil || !take(lbmodel.CodeOf(err)) {
 			continue
 		}
 		sources := sourcesOf(step)
@@ -122,6 +131,8 @@ func (s share) waiting() translate.Sync {
 			return translate.Sync{Reason: translate.ApprovalRequired, Detail: s.withWayOut(w.String())}
 		case w.Reason == lbmodel.WaitRefused:
 			return translate.Sync{Reason: translate.NotAccepted, Detail: w.String()}
+		case w.Reason == lbmodel.WaitProbe:
+			return translate.Sync{Reason: translate.Unproven, Detail: w.String()}
 		default:
 			return translate.Sync{Reason: translate.Unfinished, Detail: w.String()}
 		}

@@ -91,6 +91,7 @@ func (l *Loop) outcome(s share) translate.Outcome {
 		Addresses: l.Addresses(s.gateway),
 		Failed:    s.failures(left),
 		Pending:   pending(left),
+		Waiting:   s.awaited(left),
 		Leaves:    l.Leaves(s.gateway),
 		Roots:     l.Roots(s.gateway),
 		Sync:      s.sync(left),
@@ -137,11 +138,17 @@ func (l *Loop) Roots(g Gateway) map[string][]lbmodel.Root {
 	if account == nil || len(g.Result.Meshes) == 0 {
 		return nil
 	}
+	whose := map[lbmodel.ID]string{}
+	for _, m := range g.Result.Meshes {
+		for _, id := range account.TrustIDs(g.Result.Gateway, m.Trust) {
+			whose[id] = m.Trust.Name
+		}
+	}
 	out := map[string][]lbmodel.Root{}
-	for _, r := range account.Observed(g.Result.Gateway.Owner) {
+	for id, r := range account.Observed(g.Result.Gateway.Owner) {
 		there, is := r.Spec.(lbmodel.Rooted)
 		for _, m := range g.Result.Meshes {
-			if is {
+			if is && (whose[id] == m.Trust.Name || whose[id] == "" && holdsSome(m.Trust, there.TrustRoots())) {
 				out[m.Trust.Name] = append(out[m.Trust.Name], rootsOf(m.Trust, there.TrustRoots())...)
 			}
 		}
@@ -149,16 +156,19 @@ func (l *Loop) Roots(g Gateway) map[string][]lbmodel.Root {
 	return out
 }
 
-// rootsOf are those of a trust among what one place holds. A place that holds none of
-// those that are published is another trust's.
+// holdsSome says whether a place of which nobody knows whose it is holds some of the
+// roots that a trust publishes. One that holds none is another trust's.
+func holdsSome(trust lbmodel.Trust, there []lbmodel.Root) bool {
+	return slices.ContainsFunc(there, func(r lbmodel.Root) bool { return publishes(trust, r) })
+}
+
+func publishes(trust lbmodel.Trust, r lbmodel.Root) bool {
+	return slices.ContainsFunc(trust.Roots, func(w lbmodel.Root) bool { return w.SHA256 == r.SHA256 })
+}
+
+// rootsOf are those of a trust among what its place holds.
 func rootsOf(trust lbmodel.Trust, there []lbmodel.Root) []lbmodel.Root {
-	published := func(r lbmodel.Root) bool {
-		return slices.ContainsFunc(trust.Roots, func(w lbmodel.Root) bool { return w.SHA256 == r.SHA256 })
-	}
-	if !slices.ContainsFunc(there, published) {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(there), func(r lbmodel.Root) bool { return !published(r) && r.Dropped.IsZero() })
+	return slices.DeleteFunc(slices.Clone(there), func(r lbmodel.Root) bool { return !publishes(trust, r) && r.Dropped.IsZero() })
 }
 
 // AddressesIn are the addresses of a graph's resources, sorted.

@@ -21,6 +21,7 @@ import (
 	"gatehouse.dev/internal/manifest"
 	"gatehouse.dev/internal/member"
 	"gatehouse.dev/internal/reconcile"
+	"gatehouse.dev/internal/rootsync"
 	"gatehouse.dev/internal/translate"
 	"gatehouse.dev/lbmodel"
 	"gatehouse.dev/meshsync"
@@ -44,6 +45,9 @@ type Config struct {
 	// Members make gateways members of those meshes; nil: nobody answers for what no
 	// Secret holds. Their clock should be Clock.
 	Members *member.Members
+	// Roots reads those that no file has; nil: nobody does. It is run by whoever made it,
+	// who calls Fetched when it has changed.
+	Roots *rootsync.Sync
 	// Keyring, if it is set, answers before those of Members and of the files, which
 	// it is given.
 	Keyring func(next providers.Keyring) providers.Keyring
@@ -99,6 +103,7 @@ func Open(ctx context.Context, config Config) (*Stack, error) {
 		Provider: s.provider, Cluster: config.Cluster, Name: "fake", Patience: cmp.Or(config.Patience, s.Local.Patience()), Clock: config.Clock, Pacer: config.Pacer,
 	})
 	s.Loop = reconcile.New(translate.New(s.Now, s.options()), map[string]*providers.Account{"fake": s.account})
+	s.fetch()
 	if config.Members != nil {
 		config.Members.Over(s.Loop)
 	}
@@ -173,7 +178,9 @@ func (s *Stack) Reload(ctx context.Context) ([]translate.Key, error) {
 	difference, _ := latest.Take(loaded.Snapshot, absent, time.Now())
 	s.Now = latest.Snapshot
 	s.keys.Store(loaded.Keys.Keeping(s.keys.Load(), latest.Usable()))
-	keys := s.Loop.Change(difference.Change)
+	keys := append(s.Loop.Change(difference.Change), s.fetch()...)
+	slices.SortFunc(keys, func(a, b translate.Key) int { return cmp.Compare(a.String(), b.String()) })
+	keys = slices.Compact(keys)
 	if s.config.Members != nil {
 		s.config.Members.See()
 	}
@@ -183,6 +190,25 @@ func (s *Stack) Reload(ctx context.Context) ([]translate.Key, error) {
 		return s.Loop.Index().Gateways(), nil
 	}
 	return keys, nil
+}
+
+// fetch has the places read that bindings name now, and takes what is known of them.
+func (s *Stack) fetch() []translate.Key {
+	if s.config.Roots == nil {
+		return nil
+	}
+	s.config.Roots.Want(s.Loop.Index().Bounds())
+	return s.Loop.Change(s.config.Roots.Change())
+}
+
+// Fetched takes the roots as Config.Roots knows them now, and says which gateways that
+// concerns.
+func (s *Stack) Fetched() []translate.Key {
+	keys := s.fetch()
+	if s.config.Members != nil {
+		s.config.Members.See()
+	}
+	return keys
 }
 
 // Passed is what one pass did.
@@ -200,7 +226,8 @@ type Passed struct {
 // plan only, are planned and no more. Steps that failed are in the result; the
 // error is about planning or serving.
 func (s *Stack) Pass(ctx context.Context, keys []translate.Key) (Passed, error) {
-	planned, err := s.Loop.Plan(ctx, keys)
+	keys, policies := s.probe(ctx, keys)
+	planned, err := s.Loop.Plan(ctx, keys, policies...)
 	if err != nil {
 		return Passed{}, fmt.Errorf("planning: %w", err)
 	}

@@ -36,6 +36,7 @@ const (
 	KindTrustBundle      = "ClusterTrustBundle"
 	KindMeshBinding      = "MeshBinding"
 	KindBundle           = "Bundle"
+	KindSight            = "Sight"
 )
 
 // The API groups of references.

@@ -58,10 +58,23 @@ func (x *Index) mesh(d meshsync.Dialect) meshsync.Mesh {
 	defer x.meshes.mu.Unlock()
 	m, ok := x.meshes.meshes[d.Controller()]
 	if !ok {
-		m = d.Mesh(meshWorld{x})
+		m = meshsync.MeshOf(d, meshWorld{x}, x.toldDomain(d.Controller()))
 		x.meshes.meshes[d.Controller()] = m
 	}
 	return m
+}
+
+// toldDomain is the trust domain that bindings of a mesh name as the one of its roots
+// outside of the cluster; "" is none.
+func (x *Index) toldDomain(controller string) string {
+	for _, b := range x.bindings() {
+		for _, ref := range b.Spec.TrustBundles {
+			if at := (meshsync.RootsAt{Kind: ref.Kind}); b.Spec.ControllerName == controller && at.Outside() {
+				return ref.Name
+			}
+		}
+	}
+	return ""
 }
 
 // bindings are all MeshBindings, sorted by name.
@@ -176,7 +189,7 @@ func (t *translation) meshIdentity(m *member, b *v1alpha1.MeshBinding) {
 		lifetime, _ := time.ParseDuration(string(*d)) // one that cannot be read is the issuer's own
 		id.Renew.Lifetime = lbmodel.Duration(max(lifetime, 0))
 	}
-	id.Renew.Authorities = authorities(m.trust.trust.Roots)
+	id.Renew.Authorities = authorities(m.trust.signers())
 	t.identities[name] = id
 	m.identity = name
 }

@@ -24,6 +24,8 @@ type MeshGroup struct {
 	Group      meshsync.Group
 	Verdict    meshsync.Verdict
 	Selected   bool // the binding's selector wants them to be members
+	// Probe is what was seen on the wire, where there is something to tell.
+	Probe *PoolSight
 	// Endpoints are the group's own, at the Service's port; only a MeshReport has them.
 	Endpoints []lbmodel.Endpoint
 }
@@ -271,12 +273,13 @@ func (j *judging) part(p *meshPart) {
 		hop.Minimum = stricterLevel(floor, m.minimum)
 	}
 	v := j.judge(p, hop)
+	var seen *PoolSight
 	if v.Path == meshsync.Direct {
 		r := t.pool(j.use, j.poolOf(p, v, hop.Minimum), func() endpointSet { return j.set.of(p) })
 		if r.reason != "" {
 			v.Path, v.Reason, v.Detail = meshsync.Blocked, meshsync.ReasonBelowMinimum, r.detail
 		} else {
-			j.level = lesserLevel(j.level, r.level)
+			j.level, seen = lesserLevel(j.level, r.level), t.x.sight(m.key.Name).of(t.key, r.pool)
 			j.direct = append(j.direct, share{pool: r.pool, part: int64(p.usable()), all: int64(len(p.endpoints))})
 		}
 	}
@@ -292,7 +295,7 @@ func (j *judging) part(p *meshPart) {
 	}
 	j.tell(MeshGroup{
 		Binding: m.key, Controller: m.controller, Backend: j.use.String(), Service: j.group.key, Port: j.group.port,
-		Group: p.Group, Verdict: v, Selected: hop.Selected,
+		Group: p.Group, Verdict: v, Selected: hop.Selected, Probe: seen,
 	}, hop)
 }
 

@@ -118,6 +118,7 @@ func TestMeshMember(t *testing.T) {
 	name := "MeshBinding/istio"
 	source := lbmodel.Source{Kind: KindMeshBinding, Name: "istio", Section: "identity"}
 	refused := lbmodel.Errorf(lbmodel.CodeDenied, "issue", lbmodel.ID{}, "%s", "the CA says no")
+	waits := lbmodel.Errorf(lbmodel.CodePending, "issue", lbmodel.ID{}, "%s", "somebody must approve")
 	leaf := func(d time.Duration) map[string]lbmodel.Leaf {
 		return map[string]lbmodel.Leaf{name: {NotAfter: now().Add(d)}}
 	}
@@ -128,6 +129,7 @@ func TestMeshMember(t *testing.T) {
 	}{
 		{"not looked at", "what the status says stays", text, nil, ""},
 		{"pending", "", text, &Outcome{}, "False/IdentityPending"},
+		{"waiting", "somebody must be told what for", text, &Outcome{Waiting: map[lbmodel.Source]error{source: waits}}, "False/IdentityPending"},
 		{"joined", "", text, &Outcome{Leaves: leaf(time.Hour)}, "True/Joined"},
 		{"refused", "", text, &Outcome{Failed: map[lbmodel.Source]error{source: refused}}, "False/IdentityRefused"},
 		{"refused later", "the old certificate goes on", text, &Outcome{Leaves: leaf(time.Hour), Failed: map[lbmodel.Source]error{source: refused}}, "True/Joined"},
@@ -151,6 +153,9 @@ func TestMeshMember(t *testing.T) {
 				text = string(got.status) + "/" + got.reason
 			}
 			want(t, c.why+" "+got.message, text, c.want)
+			if c.name == "waiting" && !strings.Contains(got.message, "somebody must approve") {
+				t.Errorf("told is %q", got.message)
+			}
 		})
 	}
 }

@@ -16,6 +16,9 @@ type Bound struct {
 	Mesh     meshsync.Mesh
 	Trust    lbmodel.Trust
 	Problems []string // why the roots cannot be read
+	// Admits are the roots under which the mesh takes gateways, where those are others
+	// than Trust's; none: they are the same.
+	Admits []lbmodel.Root
 }
 
 // Bound finds a MeshBinding by its name.
@@ -25,7 +28,7 @@ func (x *Index) Bound(name string) (Bound, bool) {
 		return Bound{}, false
 	}
 	m := x.member(b)
-	return Bound{Binding: b, Dialect: m.dialect, Mesh: m.mesh, Trust: m.trust.trust, Problems: m.trust.problems}, true
+	return Bound{Binding: b, Dialect: m.dialect, Mesh: m.mesh, Trust: m.trust.trust, Problems: m.trust.problems, Admits: m.trust.admits}, true
 }
 
 // Outside are the places of its roots that are no objects: somebody must fetch them

@@ -63,7 +63,7 @@ func (x *Index) concernMeshes(next *Index, c Change, concerned map[Key]bool) {
 func sharedByMesh(old, obj any) bool {
 	for _, o := range []any{old, obj} {
 		switch o.(type) {
-		case *v1alpha1.MeshBinding, *corev1.ConfigMap, *certv1.ClusterTrustBundle, *Bundle, *unstructured.Unstructured, *corev1.Namespace:
+		case *v1alpha1.MeshBinding, *corev1.ConfigMap, *certv1.ClusterTrustBundle, *Bundle, *Sight, *unstructured.Unstructured, *corev1.Namespace:
 			return !reflect.DeepEqual(old, obj)
 		}
 	}
@@ -75,6 +75,8 @@ func (m *meshChange) object(key Key, old, obj any) {
 	switch {
 	case key.Kind == KindMeshBinding:
 		m.binding(old, obj)
+	case key.Kind == KindSight:
+		m.sight(old, obj)
 	case key.Kind == KindNamespace:
 		m.namespace(key.Name, old, obj)
 	case key.Kind == KindPod:

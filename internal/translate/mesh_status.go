@@ -82,9 +82,21 @@ func (p *protection) groups(place string, list []MeshGroup) {
 			p.plain = append(p.plain, where)
 		default:
 			p.losses = p.losses || len(v.Losses) > 0
-			p.safe = append(p.safe, where+levelText(v))
+			p.reached(where+levelText(v), g)
 		}
 	}
+}
+
+// reached notes a group that is reached, in the light of what was seen on the wire.
+func (p *protection) reached(text string, g MeshGroup) {
+	if probe, told := g.probed(); told {
+		text += ": " + probe
+	}
+	if v, works := g.failed(); !works {
+		p.bad, p.verdicts = append(p.bad, text), append(p.verdicts, v)
+		return
+	}
+	p.safe = append(p.safe, text)
 }
 
 func levelText(v meshsync.Verdict) string {
@@ -183,7 +195,7 @@ func (v *gatewayView) meshIdentity(m *Membership) (lbmodel.Identity, bool) {
 // heldIdentity is what is wrong with a certificate that the mesh shall issue.
 func (v *gatewayView) heldIdentity(id lbmodel.Identity) verdict {
 	leaf, held := v.outcome.Leaves[id.Name]
-	err := v.outcome.Failed[id.Source]
+	err := cmp.Or(v.outcome.Failed[id.Source], v.outcome.Waiting[id.Source])
 	switch code := lbmodel.CodeOf(err); {
 	case held && !leaf.NotAfter.After(v.w.now.Time):
 		return no(reasonIdentityExpired, fmt.Sprintf("its certificate ended at %s%s", leaf.NotAfter.UTC().Format("2006-01-02T15:04:05Z"), because(err)))

@@ -18,6 +18,7 @@ import (
 type boundTrust struct {
 	trust    lbmodel.Trust
 	problems []string
+	admits   []lbmodel.Root // see Bound.Admits
 }
 
 // boundTrust reads a binding's roots: all that its sources have. When one of them
@@ -29,6 +30,7 @@ func (x *Index) boundTrust(b *v1alpha1.MeshBinding, mesh meshsync.Mesh) boundTru
 	out, ok := x.meshes.trust[b.Name]
 	if !ok {
 		out = x.readTrust(b, mesh)
+		out.admits = x.admitted(mesh)
 		x.meshes.trust[b.Name] = out
 	}
 	return out
@@ -61,6 +63,7 @@ func (x *Index) readTrust(b *v1alpha1.MeshBinding, mesh meshsync.Mesh) boundTrus
 		out.trust.Roots = uniqueRoots(roots)
 	}
 	out.problems = append(out.problems, stale...)
+	out.trust = x.seenOn(b.Name, out.trust)
 	return out
 }
 
@@ -80,7 +83,10 @@ func rootSources(b *v1alpha1.MeshBinding, mesh meshsync.Mesh) []meshsync.RootsAt
 	}
 	var out []meshsync.RootsAt
 	for _, ref := range b.Spec.TrustBundles {
-		out = append(out, meshsync.RootsAt{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key})
+		out = append(out, meshsync.RootsAt{
+			Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Key: ref.Key,
+			URL: ref.URL, Profile: ref.Profile, ID: ref.SPIFFEID, ServerRoots: ref.ServerRoots, ServerName: ref.ServerName, Token: ref.TokenSecret,
+		})
 	}
 	return out
 }
@@ -144,7 +150,7 @@ func (x *Index) bundle(at meshsync.RootsAt) ([]lbmodel.Root, string) {
 	b, ok := lookup[*Bundle](x, KindBundle, at.Namespace, BundleKey(at).Name)
 	switch {
 	case !ok:
-		return nil, where + ": nobody fetches these roots, which no object of the cluster has; publish them in a ConfigMap and name it in spec.trustBundles"
+		return nil, where + ": nobody fetches these roots, which no object of the cluster has: say where they are in spec.trustBundles, with this kind and a url, or publish them in a ConfigMap and name that"
 	case b.Problem != "":
 		return b.Roots, where + ": " + b.Problem
 	case len(b.Roots) == 0:

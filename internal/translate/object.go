@@ -3,6 +3,7 @@ package translate
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	certv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,8 @@ func KeyOf(obj any) (key Key, ok bool) {
 		return Key{kind, o.Namespace, o.Name}, true
 	case *Bundle:
 		return BundleKey(o.At), true
+	case *Sight:
+		return Key{Kind: kind, Name: o.Binding}, true
 	}
 	meta, is := obj.(metav1.Object)
 	if !is || kind == "" {
@@ -36,11 +39,13 @@ func KeyOf(obj any) (key Key, ok bool) {
 }
 
 // BundleKey is the key of the Bundle of a place. A URL, which may hold more than a
-// place, is not readable in it.
+// place, is not readable in it. The same place asked in another way is another: nobody
+// knows whether its answer is the same.
 func BundleKey(at meshsync.RootsAt) Key {
 	name := at.Kind + "/" + at.Name
 	if at.URL != "" {
-		name += "/" + shortHash(at.URL)
+		how := []string{at.URL, at.Profile, at.ID, at.ServerRoots, at.ServerName, at.Token}
+		name += "/" + shortHash(strings.TrimRight(strings.Join(how, "\n"), "\n"))
 	}
 	return Key{KindBundle, at.Namespace, name}
 }
@@ -92,6 +97,8 @@ func kindOf(obj any) string {
 		return KindMeshBinding
 	case *Bundle:
 		return KindBundle
+	case *Sight:
+		return KindSight
 	default:
 		return ""
 	}
@@ -107,7 +114,8 @@ func (s Snapshot) objects() iter.Seq[any] {
 			each(s.Namespaces, yield) && each(s.Services, yield) && each(s.EndpointSlices, yield) &&
 			each(s.Pods, yield) && each(s.Nodes, yield) && each(s.ConfigMaps, yield) &&
 			each(s.Secrets, yield) && each(s.TrustBundles, yield) &&
-			each(s.MeshBindings, yield) && each(s.MeshObjects, yield) && each(s.Bundles, yield)
+			each(s.MeshBindings, yield) && each(s.MeshObjects, yield) && each(s.Bundles, yield) &&
+			each(s.Sights, yield)
 	}
 }
 

@@ -51,6 +51,8 @@ type Snapshot struct {
 	// Bundles are the roots that no object has (meshsync.RootsAt.Outside), as far as
 	// somebody fetches them.
 	Bundles []*Bundle
+	// Sights are what was seen on the wire, one for each binding that wants probes.
+	Sights []*Sight
 }
 
 // Bundle is what is known of the roots at a place outside of the cluster's objects.

@@ -21,8 +21,10 @@ type Outcome struct {
 	// Failed are the steps that failed, by what they were for: a listener, a
 	// route's rule, a pool, or the Gateway itself.
 	Failed map[lbmodel.Source]error
-	// Pending says that steps are accepted and still converging.
+	// Pending says that steps are accepted and still converging, and Waiting, by what
+	// they are for, on what.
 	Pending bool
+	Waiting map[lbmodel.Source]error
 	// Leaves are the certificates that the gateway has in the cloud, of those of its
 	// identities that are issued for it, by Identity.Name.
 	Leaves map[string]lbmodel.Leaf
@@ -34,11 +36,11 @@ type Outcome struct {
 	// the cloud stays, as far as it is about this generation.
 	Underway bool
 	Unseen   error
-	// Sync is gatehouse.dev/InSync; the zero value leaves the condition alone.
-	Sync Sync
 	// Unplanned says that this process has never planned the gateway, so that Findings
 	// lack what only a plan finds: what is taken, what the account does not have.
 	Unplanned bool
+	// Sync is gatehouse.dev/InSync; the zero value leaves the condition alone.
+	Sync Sync
 }
 
 // Sync is how the cloud stands to what is wanted.
@@ -59,8 +61,9 @@ const (
 	ApprovalRequired SyncReason = "ApprovalRequired"
 	Protected        SyncReason = "Protected"
 	NotAccepted      SyncReason = "NotAccepted"
-	Unseen           SyncReason = "Unseen"  // the cloud cannot be looked at: unknown
-	Unfinished       SyncReason = "Pending" // changes failed or are under way; they are tried again
+	Unproven         SyncReason = "ProbeFailed" // backends were not seen to take what would change
+	Unseen           SyncReason = "Unseen"      // the cloud cannot be looked at: unknown
+	Unfinished       SyncReason = "Pending"     // changes failed or are under way; they are tried again
 )
 
 // Patch is the complete status that an object should have. It was made from the

@@ -94,7 +94,8 @@ func serviceTLS(groups []MeshGroup) verdict {
 	plain, losses := false, false
 	for _, g := range groups {
 		says = appendNew(says, g.reached())
-		verdicts = append(verdicts, g.Verdict)
+		seen, _ := g.failed()
+		verdicts = append(verdicts, seen)
 		direct := g.Verdict.Path != meshsync.Blocked
 		plain = plain || direct && g.Verdict.BackendTLS == nil && !g.Verdict.OwnTLS
 		losses = losses || direct && len(g.Verdict.Losses) > 0
@@ -155,5 +156,16 @@ func (g MeshGroup) reached() string {
 	if len(names) > 0 {
 		out += " as " + strings.Join(names, ", ")
 	}
+	if probe, told := g.probed(); told {
+		out += "; " + probe
+	}
 	return out
+}
+
+// BackendTLSOf are the conditions on a Service that ServiceTLS keeps, of all providers.
+func BackendTLSOf(svc *corev1.Service) []metav1.Condition {
+	return slices.DeleteFunc(slices.Clone(svc.Status.Conditions), func(c metav1.Condition) bool {
+		_, tells := tellsBackendTLS(c.Type)
+		return !tells
+	})
 }

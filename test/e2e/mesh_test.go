@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -47,6 +46,7 @@ func TestMesh(t *testing.T) {
 	t.Run("nobody else gets through", func(t *testing.T) { nobodyElse(t, c) })
 	t.Run("statuses say so", func(t *testing.T) { meshStatuses(t, c, mesh) })
 	t.Run("a root is rotated under requests", func(t *testing.T) { rotateUnderRequests(t, c, mesh, url) })
+	t.Run("roots are kept", func(t *testing.T) { rootsAreKept(t, c) })
 	t.Run("a restart issues nothing", func(t *testing.T) { restartIssuesNothing(t, m, mesh, url) })
 	t.Run("who leaves has no account any more", func(t *testing.T) { leaverHasNoAccount(t, c) })
 	m.stop(t)
@@ -119,7 +119,7 @@ func meshStatuses(t *testing.T, c *cluster.Cluster, mesh *mesh) {
 }
 
 func rotateUnderRequests(t *testing.T, c *cluster.Cluster, mesh *mesh, url string) {
-	load := ask(t, url)
+	stop := load(t, url)
 	mesh.do(t, mesh.ca.Add(second))
 	mesh.publish(t) // A and B
 	mesh.wantRoots(t, c, v1alpha1.RootTrusted, v1alpha1.RootTrusted)
@@ -139,38 +139,10 @@ func rotateUnderRequests(t *testing.T, c *cluster.Cluster, mesh *mesh, url strin
 	mesh.wantRoots(t, c, v1alpha1.RootTrusted) // A has gone after its overlap
 	mesh.equip(t, mesh.ca.Bundle())
 	time.Sleep(time.Second) // of requests with nothing but B
-	sent, failed := load()
+	sent, failed := stop()
 	t.Logf("rotation: %d requests, %d failed", sent, len(failed))
 	if sent < 50 || len(failed) > 0 {
 		t.Errorf("%d requests, and failed: %v", sent, failed)
-	}
-}
-
-// ask sends requests one after the other until the function that it returns is called.
-func ask(t *testing.T, url string) (stop func() (sent int, failed []error)) {
-	ctx, cancel := context.WithCancel(t.Context())
-	var all sync.WaitGroup
-	sent, failed := 0, []error(nil)
-	all.Go(func() {
-		for ctx.Err() == nil {
-			_, resp, err := get(context.WithoutCancel(ctx), url)
-			if err == nil && resp.StatusCode != http.StatusOK {
-				err = fmt.Errorf("status %d", resp.StatusCode)
-			}
-			if sent++; err != nil {
-				failed = append(failed, err)
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(10 * time.Millisecond):
-			}
-		}
-	})
-	t.Cleanup(cancel)
-	return func() (int, []error) {
-		cancel()
-		all.Wait()
-		return sent, failed
 	}
 }
 

@@ -206,10 +206,25 @@ func meshFaults() []fault {
 			mended: publish,
 		},
 		{
-			name: "the roots cannot be read until the certificate ends", why: "nothing can be renewed that nobody can verify", mesh: istioMesh(),
+			name: "the roots cannot be read until the certificate ends", why: "the last good roots verify what the CA signs", mesh: istioMesh(),
 			broken: func(w *world) {
 				w.settle()
 				w.bundle = []byte("not a certificate\n")
+				w.clock.pass(25 * time.Hour)
+				renewing(w)
+				w.pass()
+				w.expect("Gateway", meshMember, "False/TrustStale")
+				w.works("with a certificate that was renewed by the last good roots")
+			},
+			mended: publish,
+		},
+		{
+			name: "and nobody knows them any more", why: "nothing can be renewed that nobody can verify", mesh: istioMesh(),
+			broken: func(w *world) {
+				w.settle()
+				w.bundle = []byte("not a certificate\n")
+				w.write()
+				restartAll(w)
 				w.clock.pass(25 * time.Hour)
 				renewing(w)
 				w.pass()

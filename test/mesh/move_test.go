@@ -68,17 +68,16 @@ func TestOnboarding(t *testing.T) {
 	}
 }
 
-// inPlace changes the mode of a pod that runs. What the gateway offers to PERMISSIVE
-// works in both modes, and what it offers to STRICT only there: so whoever comes to
-// STRICT may know before the gateway does, and whoever leaves it must not.
+// unheard is long enough for every pod to be connected to anew.
+const unheard = 500 * time.Millisecond
+
+// inPlace changes the mode of a pod that runs, which may know before the gateway
+// does: what the gateway offers works in both modes.
 func inPlace(w *world, p *pod, mode inbound.Mode) {
 	setMode(p, mode)
-	if mode == inbound.Strict {
-		p.become(sidecar(mode))
-	}
-	w.settle()
-	time.Sleep(*breath / 2) // connections that were begun before end
 	p.become(sidecar(mode))
+	time.Sleep(max(*breath, unheard)) // connections begin before the gateway has heard of it
+	w.settle()
 }
 
 // rollout puts a pod of the other mode in the place of one.

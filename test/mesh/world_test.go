@@ -48,6 +48,7 @@ type world struct {
 	first   *standalone.Stack // whose cloud and data plane it is
 	stack   *standalone.Stack // the process that works now
 	status  map[translate.Key]status
+	outside *outside // where the mesh's roots are; nil is in an object
 	trouble troubles
 	last    standalone.Passed
 	writes  writes
@@ -180,7 +181,8 @@ func (w *world) open(over *standalone.Stack) *standalone.Stack {
 	log := slog.New(slog.NewTextHandler(w.said, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	members := member.New(member.Config{Tokens: w.issuers.token, Reach: w.issuers.reach, Clock: w.clock.now})
 	stack, err := standalone.Open(w.Context(), standalone.Config{
-		Dir: w.dir, Cluster: "test", Schemas: schemas, Dialects: member.Dialects(), Members: members, Over: over,
+		Roots: w.outside.opened(members),
+		Dir:   w.dir, Cluster: "test", Schemas: schemas, Dialects: member.Dialects(), Members: members, Over: over,
 		Local:   local.Config{Log: log, Intercept: &w.writes, Trouble: w.trouble.add, Now: w.clock.now, StateDir: w.options.stateDir, HealthEvery: 20 * time.Millisecond},
 		Clock:   providers.Clock{Now: w.clock.now},
 		Keyring: w.issuers.keyring(w.made), Patience: providers.Patience{Cap: 25 * time.Millisecond, Pending: 200 * time.Millisecond},

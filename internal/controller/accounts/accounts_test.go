@@ -130,6 +130,20 @@ func TestPrune(t *testing.T) {
 	}
 }
 
+// TestTokenForTheServer: who asks the API server whose a token is gets one that the API
+// server takes, and so one without an audience of its own.
+func TestTokenForTheServer(t *testing.T) {
+	c := server()
+	var asked *authv1.TokenRequest
+	c.PrependReactor("create", "serviceaccounts", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		asked = action.(clienttesting.CreateAction).GetObject().(*authv1.TokenRequest)
+		return true, &authv1.TokenRequest{Status: authv1.TokenRequestStatus{Token: "secret"}}, nil
+	})
+	if _, err := New(c, "prod", own).Token(t.Context(), "", meshsync.Account{Namespace: own, Name: "gatehouse-1"}); err != nil || asked == nil || len(asked.Spec.Audiences) != 0 {
+		t.Errorf("error %v, asked for %+v", err, asked)
+	}
+}
+
 // TestToken asks for a short life and one audience, and says what an error means.
 func TestToken(t *testing.T) {
 	tests := []struct {

@@ -15,18 +15,22 @@ import (
 // tokenLife is as short as the API server allows: a token is shown once, at once.
 const tokenLife = 10 * time.Minute
 
-// Token mints a token of an audience for an account. Errors are lbmodel.Errors:
+// Token mints a token of an audience for an account; "" is the API server itself, for
+// those who ask it whose the token is. Errors are lbmodel.Errors:
 // Denied when the API server refuses it to us, else Unavailable. A ServiceAccount that
 // is gone is made anew by the next pass.
 func (a *Accounts) Token(ctx context.Context, audience string, account meshsync.Account) (string, error) {
 	seconds := int64(tokenLife / time.Second)
-	request := &authv1.TokenRequest{Spec: authv1.TokenRequestSpec{Audiences: []string{audience}, ExpirationSeconds: &seconds}}
+	request := &authv1.TokenRequest{Spec: authv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	if audience != "" {
+		request.Spec.Audiences = []string{audience}
+	}
 	got, err := a.client.CreateToken(ctx, account.Name, request, metav1.CreateOptions{})
 	if err != nil {
 		if apierrors.IsNotFound(err) {
 			a.forget(account.Name)
 		}
-		return "", lbmodel.Errorf(codeOf(err), "CreateToken", lbmodel.ID{}, "token of ServiceAccount %s/%s for %s: %w", account.Namespace, account.Name, audience, err)
+		return "", lbmodel.Errorf(codeOf(err), "CreateToken", lbmodel.ID{}, "token of ServiceAccount %s/%s for audience %q: %w", account.Namespace, account.Name, audience, err)
 	}
 	return got.Status.Token, nil
 }

@@ -7,6 +7,8 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -212,7 +214,11 @@ func (w *Writer) put(ctx context.Context, j job, live object, merged map[string]
 		_, err := w.wrote(j.key)(j.resource.patch(ctx, j.key, live.version, j.operations(live.status, merged)))
 		return err
 	}
-	next, err := w.wrote(j.key)(j.resource.apply(ctx, j.key, live, j.own(merged)))
+	ours := j.own(merged)
+	if j.key.Kind == translate.KindService && reflect.DeepEqual(j.base["loadBalancer"], j.want["loadBalancer"]) && !balances(merged) {
+		delete(ours, "loadBalancer") // another controller's, which must be able to take it away
+	}
+	next, err := w.wrote(j.key)(j.resource.apply(ctx, j.key, live, ours))
 	if err != nil {
 		return err
 	}
@@ -221,6 +227,15 @@ func (w *Writer) put(ctx context.Context, j job, live object, merged map[string]
 		_, err = w.wrote(j.key)(j.resource.patch(ctx, j.key, next.version, rest))
 	}
 	return err
+}
+
+// balances says whether a Service's status tells of a load balancer of ours, and not
+// only of how routes reach it.
+func balances(status map[string]any) bool {
+	return slices.ContainsFunc(entriesOf(status["conditions"]), func(c map[string]any) bool {
+		name, _ := c["type"].(string)
+		return ownCondition(c) && !strings.HasSuffix(name, translate.CondBackendTLS)
+	})
 }
 
 // wrote notes that a write begins, and takes what came of it.

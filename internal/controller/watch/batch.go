@@ -71,6 +71,13 @@ func (p *pending) learn(f Facts) {
 	}
 }
 
+// nudge is a batch without an event.
+func (p *pending) nudge() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tell()
+}
+
 // complete says that everything there is has been noted.
 func (p *pending) complete() {
 	p.mu.Lock()

@@ -75,6 +75,10 @@ func New(config Config) (*Source, error) {
 // installed has been read. The error is the context's.
 func (s *Source) Next(ctx context.Context) (Batch, error) { return s.pending.next(ctx) }
 
+// Nudge has Next return soon, be it with an empty batch: whoever takes batches has
+// something of his own to bring.
+func (s *Source) Nudge() { s.pending.nudge() }
+
 // Run follows the cluster until ctx ends, and returns when nothing runs any more.
 func (s *Source) Run(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)

@@ -1,10 +1,13 @@
-// Command sidecar is an Istio sidecar under STRICT for the end-to-end tests: it ends
-// mutual TLS at $LISTEN and hands requests on to the application at $APP, and answers
-// for its health at port 15021. It is the program of the image gatehouse.test/sidecar.
+// Command sidecar is a mesh's proxy for the end-to-end tests: it ends mutual TLS at
+// $LISTEN and hands requests on to the application at $APP, and answers for its health.
+// It is an Istio sidecar under STRICT, with its health at port 15021, or, where it is
+// told whose it is as Linkerd tells it ($LINKERD2_PROXY_IDENTITY_LOCAL_NAME), a Linkerd
+// proxy, with port 4191. It is the program of the image gatehouse.test/sidecar.
 //
 // Its certificate (tls.crt, tls.key) and the roots of its clients (roots.pem) are in
-// the folder $FILES, and are read again while it runs. It gets nothing from a mesh and
-// configures no other port. Start with main.
+// the folder $FILES, and are read again while it runs. A Linkerd proxy has the roots of
+// its injection instead ($LINKERD2_PROXY_IDENTITY_TRUST_ANCHORS), for life. It gets
+// nothing from a mesh and configures no other port. Start with main.
 package main
 
 import (
@@ -51,19 +54,27 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	proxy, healthAt := role()
 	pod, err := inbound.Start(inbound.Config{
-		Proxy: inbound.Istio{Mode: inbound.Strict, Protocol: inbound.HTTP}, Leaf: now.leaf, Roots: now.roots,
-		App: inbound.App{At: os.Getenv("APP")}, Listen: listen,
+		Proxy: proxy, Leaf: now.leaf, Roots: now.roots, App: inbound.App{At: os.Getenv("APP")}, Listen: listen,
 	})
 	if err != nil {
 		return err
 	}
 	failed := make(chan error, 1)
-	health := http.Server{Addr: ":15021", ReadHeaderTimeout: 10 * time.Second,
+	health := http.Server{Addr: healthAt, ReadHeaderTimeout: 10 * time.Second,
 		Handler: httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: pod.HealthAddr()})}
 	go func() { failed <- health.ListenAndServe() }()
 	err = follow(ctx, pod, files, now, failed)
 	return errors.Join(err, health.Close(), pod.Close())
+}
+
+// role is which proxy it is, and where it answers for its health.
+func role() (proxy inbound.Proxy, healthAt string) {
+	if name := os.Getenv("LINKERD2_PROXY_IDENTITY_LOCAL_NAME"); name != "" {
+		return inbound.Linkerd{Identity: name}, ":4191"
+	}
+	return inbound.Istio{Mode: inbound.Strict, Protocol: inbound.HTTP}, ":15021"
 }
 
 // follow takes what is new in the files until ctx ends.
@@ -101,6 +112,9 @@ func read(files string) (s state, err error) {
 		if parts[i], err = os.ReadFile(filepath.Join(files, name)); err != nil {
 			return s, err
 		}
+	}
+	if anchors := os.Getenv("LINKERD2_PROXY_IDENTITY_TRUST_ANCHORS"); anchors != "" {
+		parts[2] = []byte(anchors)
 	}
 	if s.leaf, err = tls.X509KeyPair(parts[0], parts[1]); err != nil {
 		return s, err
