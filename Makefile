@@ -33,6 +33,11 @@ e2e: kube ## end-to-end tests on a real API server, pods as processes; Linux wit
 	$(STATIC) go test -tags e2e -count=1 -timeout 30m ./test/e2e/...
 	$(STATIC) go test -tags e2e -count=1 -timeout 15m -v ./test/soak/ -args -duration=60s
 
+.PHONY: e2e-mesh
+e2e-mesh: kube ## against real SPIRE, real istiod and nginx: a C compiler, nginx, 30 CPU minutes more the first time
+	./test/realmesh/build.sh
+	$(STATIC) go test -tags e2e -count=1 -timeout 30m -v ./test/realmesh/
+
 DURATION ?= 10m
 .PHONY: soak
 soak: kube ## everything at once under load for DURATION, 10m; FLAGS=-seed=N repeats a choice of edits
