@@ -99,6 +99,9 @@ func (g Gateway) Canonical() Gateway {
 		g.Identities[i].Leaf = g.Identities[i].Leaf.canonical()
 		renew := &g.Identities[i].Renew
 		renew.Authorities = slices.Compact(sortedBy(renew.Authorities, strings.Compare))
+		if h := renew.Held; h != nil {
+			renew.Held = &Held{h.Authority, h.NotBefore.UTC()}
+		}
 	}
 	g.Later = sortedBy(g.Later, compareWaits)
 	for i := range g.Later {

@@ -45,7 +45,11 @@ type Error struct {
 	Op         string // the call: "CreateRule", "compile"
 	ID         ID
 	RetryAfter time.Duration // what the cloud asked for; 0 is the code's own rule
-	Err        error
+	// Elsewhere says that the cloud is not to blame but somebody who was asked for it,
+	// such as a mesh's CA: a run does not wait for them, since nothing else of the
+	// gateway would move meanwhile. The next run asks again.
+	Elsewhere bool
+	Err       error
 }
 
 // Error implements error.

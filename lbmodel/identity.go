@@ -60,6 +60,16 @@ type RenewRule struct {
 	// publishes now, sorted. A live leaf that leads to another one is due at once,
 	// and a new one is not taken. Empty is any: nobody knows, or it does not matter.
 	Authorities []string `json:"authorities,omitempty"`
+	// Held is the certificate that an issuer who makes the keys itself has now. A live
+	// leaf of another authority that is older is due at once, although its own is
+	// published still: whoever gave it does not use that any more. Nil: nobody knows.
+	Held *Held `json:"held,omitzero"`
+}
+
+// Held is a certificate that somebody else has the key of.
+type Held struct {
+	Authority string    `json:"authority"` // as Leaf.Authority
+	NotBefore time.Time `json:"notBefore"`
 }
 
 // Leaf is the public part of a live certificate.

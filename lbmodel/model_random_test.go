@@ -108,13 +108,15 @@ func (m *gatewayMaker) trust(i int) Trust {
 func (m *gatewayMaker) identity(i int) Identity {
 	id := Identity{Name: fmt.Sprint("id", i), Source: m.source("Secret"), SPIFFEID: m.pick("", "spiffe://td/ns/a/sa/b"),
 		DNSNames: several(m, 2, m.host), Issuer: m.pick(IssuerSecret, "Mesh"), KeyType: m.pick("", "ECDSA"),
-		Renew: RenewRule{Lifetime: Duration(time.Hour), Before: m.duration(), Authorities: several(m, 2, m.hash)}}
+		Renew: RenewRule{Lifetime: Duration(time.Hour), Before: m.duration(), Authorities: several(m, 2, m.hash), Held: optional(m, m.held)}}
 	if id.Issuer == IssuerSecret {
 		id.Leaf = &Leaf{SHA256: strings.Repeat("ab", 32), KeyType: "RSA", NotBefore: m.when(), NotAfter: m.when(),
 			DNSNames: []string{"a.test"}, URIs: []string{"spiffe://td/x"}, Issuer: "CN=ca", Authority: m.hash()}
 	}
 	return id
 }
+
+func (m *gatewayMaker) held() Held { return Held{m.hash(), m.when()} }
 
 func (m *gatewayMaker) pool(i int) Pool {
 	p := Pool{Name: fmt.Sprint("pool", i), Group: "apps/a:80", Source: m.source("Service"),

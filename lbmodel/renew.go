@@ -42,10 +42,16 @@ func (l Leaf) begins() time.Time {
 	return l.NotBefore
 }
 
-// Accepts says whether a leaf leads to an authority that is published, as far as
-// anybody knows.
+// Accepts says whether a leaf leads to an authority that is published and that its
+// issuer still uses, as far as anybody knows.
 func (r RenewRule) Accepts(leaf Leaf) bool {
-	return len(r.Authorities) == 0 || leaf.Authority == "" || slices.Contains(r.Authorities, leaf.Authority)
+	return (len(r.Authorities) == 0 || leaf.Authority == "" || slices.Contains(r.Authorities, leaf.Authority)) && !r.Left(leaf)
+}
+
+// Left says whether the issuer holds a newer certificate than a leaf, of another
+// authority. An older one is no sign: another agent may be behind.
+func (r RenewRule) Left(leaf Leaf) bool {
+	return r.Held != nil && leaf.Authority != "" && leaf.Authority != r.Held.Authority && leaf.begins().Before(r.Held.NotBefore)
 }
 
 // At is when a leaf is due: Before its end or, where Before is not set, after two

@@ -38,6 +38,9 @@ func TestRenewRule(t *testing.T) {
 		{"unset", RenewRule{}, midnight.Add(16 * time.Hour), "two thirds leave room for many tries whatever the life is"},
 		{"longer than the life", RenewRule{Before: Duration(48 * time.Hour)}, midnight.Add(8 * time.Hour), "a CA that gives less than was asked for must not be asked at every look"},
 		{"of an authority that is published", RenewRule{Authorities: []string{"aa", "bb"}}, midnight.Add(16 * time.Hour), "it is as good as ever"},
+		{"of an authority that its issuer has left", RenewRule{Authorities: []string{"aa", "bb"}, Held: &Held{"bb", midnight.Add(time.Second)}}, midnight, "a tainted root is published until it is revoked"},
+		{"newer than what its issuer has", RenewRule{Held: &Held{"bb", midnight}}, midnight.Add(16 * time.Hour), "another agent may be behind"},
+		{"its issuer has renewed", RenewRule{Held: &Held{"aa", midnight.Add(time.Hour)}}, midnight.Add(16 * time.Hour), "a renewal is no change of authority"},
 		{"of another authority", RenewRule{Authorities: []string{"bb"}, Before: Duration(time.Hour)}, midnight, "backends that have the mesh's roots refuse it already"},
 	}
 	for _, tt := range tests {

@@ -155,8 +155,8 @@ func (r *run) release(tasks []int) {
 }
 
 // poll rests a Pending task until its next look, or gives it up as Pending: when
-// patience ends, or at once where whoever keeps it waiting says that it will be
-// longer than a run rests.
+// patience ends, or at once where whoever keeps it waiting is not the cloud, or says
+// that it will be longer than a run rests.
 func (r *run) poll(ctx context.Context, i int, took time.Duration) {
 	t := &r.tasks[i]
 	now := r.account.config.Clock.Now()
@@ -164,10 +164,9 @@ func (r *run) poll(ctx context.Context, i int, took time.Duration) {
 		t.pending = now
 	}
 	wait, why := r.account.pollAfter(t.err, t.looks), "the cloud has accepted it and is not finished"
-	asked := askedFor(t.err)
-	long := asked > r.account.config.Patience.Cap
+	long := r.account.leaves(t.err)
 	if long {
-		wait, why = asked, t.err.Error()
+		wait, why = max(wait, askedFor(t.err)), t.err.Error()
 	}
 	if long || now.Add(wait).Sub(t.pending) > r.account.config.Patience.Pending {
 		r.outcome.Held.Later = append(r.outcome.Held.Later, lbmodel.Wait{ID: t.step.ID, Until: now.Add(wait), Reason: lbmodel.WaitPending, Why: why})

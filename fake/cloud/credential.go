@@ -114,13 +114,14 @@ func checkRoot(root lbmodel.Root) error {
 // Certificate is a certificate whose key the cloud holds. The body never has the
 // key: it is sent beside the body, and kept in a vault that nothing prints.
 type Certificate struct {
-	Identity lbmodel.Identity `json:"identity"` // without its Leaf; without authorities in the cloud
+	Identity lbmodel.Identity `json:"identity"` // without its Leaf; without authorities and Held in the cloud
 	// Leaf is the SHA-256 of the leaf's DER, hex. Empty, in a Spec only, means
 	// whatever the Keyring issues at Apply.
 	Leaf string `json:"leaf,omitzero"`
 
 	follows     []lbmodel.ID // the roots of the backends that it is shown to
 	authorities []string     // of Identity.Renew, after Place
+	held        *lbmodel.Held
 }
 
 // Follows implements lbmodel.Follower: a mesh that issues under a new root expects
@@ -160,18 +161,22 @@ func (c *Certificate) check() error {
 	if c.Leaf == "" {
 		return fmt.Errorf("leaf is required")
 	}
-	if c.Identity.Leaf != nil || c.Identity.Renew.Authorities != nil {
-		return fmt.Errorf("identity.leaf and identity.renew.authorities must not be set: leaf says which one it is")
+	if renew := c.Identity.Renew; c.Identity.Leaf != nil || renew.Authorities != nil || renew.Held != nil {
+		return fmt.Errorf("identity.leaf, identity.renew.authorities and identity.renew.held must not be set: leaf says which one it is")
 	}
 	return nil
 }
 
 // placed is the certificate without what the cloud has no use for: which authorities
-// a mesh publishes decides when a leaf is due, and is no property of it.
+// a mesh publishes, and which its issuer uses, decides when a leaf is due, and is no
+// property of it.
 func (c *Certificate) placed() *Certificate {
 	out := *c
 	if out.Identity.Renew.Authorities != nil {
 		out.authorities, out.Identity.Renew.Authorities = out.Identity.Renew.Authorities, nil
+	}
+	if out.Identity.Renew.Held != nil {
+		out.held, out.Identity.Renew.Held = out.Identity.Renew.Held, nil
 	}
 	return &out
 }
@@ -183,6 +188,9 @@ func (c *Certificate) wanted(leaf *lbmodel.Leaf) lbmodel.Identity {
 	id.Leaf = leaf
 	if c.authorities != nil {
 		id.Renew.Authorities = c.authorities
+	}
+	if c.held != nil {
+		id.Renew.Held = c.held
 	}
 	return id
 }

@@ -24,6 +24,7 @@ func rotates(tb testing.TB, h Harness) {
 	newBench(tb, h).rootComesBack()
 	newBench(tb, h).sourceIsUnread()
 	newBench(tb, h).authorityGoes()
+	newBench(tb, h).authorityIsLeft()
 }
 
 // rotating is a gateway whose backend is verified by these roots.
@@ -124,6 +125,36 @@ func (b *bench) authorityGoes() {
 		b.Errorf("the authority of the live certificate is not published any more, and %d certificates were issued, want 1", n)
 	}
 	b.expectQuiet("the plan after the switch", bound(2), 0)
+}
+
+// authorityIsLeft expects the same where the root is published still, and the issuer holds
+// a newer certificate of another one: that what the issuer holds is known changes
+// nothing else.
+func (b *bench) authorityIsLeft() {
+	b.Helper()
+	holds := func(root int, age time.Duration) scene {
+		s := b.rotating(1, 2)
+		g := s.gateways["gw"]
+		g.issued, s.bound = true, true
+		s.gateways["gw"] = g
+		s.held = &lbmodel.Held{Authority: b.keys.root(root).KeyID, NotBefore: b.clock.Now().Add(-age)}
+		return s
+	}
+	b.keys.sign(1)
+	first := holds(1, 0)
+	b.converge(first)
+	b.keys.sign(2)
+	before := b.keys.count()
+	b.expectQuiet("the plan when the issuer holds a newer certificate of the same authority", holds(1, -time.Minute), 0)
+	b.expectQuiet("the plan when the issuer holds an older certificate of another", holds(2, 365*24*time.Hour), 0)
+	left := holds(2, -time.Minute)
+	b.converge(left)
+	if n := b.keys.count() - before; n != 1 {
+		b.Errorf("the issuer has left the authority of the live certificate, and %d certificates were issued, want 1", n)
+	}
+	b.expectQuiet("the plan after the switch", left, 0)
+	b.restart()
+	b.expectQuiet("the same after a restart", left, 1)
 }
 
 // alarm is when a plan tells that a root is to go.

@@ -85,6 +85,9 @@ func (b *bench) clientOf(s scene, source lbmodel.Source) lbmodel.Identity {
 		}
 	}
 	slices.Sort(out.Renew.Authorities)
+	if s.bound {
+		out.Renew.Held = s.held
+	}
 	return out
 }
 

@@ -19,6 +19,7 @@ type scene struct {
 	unknown  bool              // nobody knows the endpoints: a plan from files
 	rotation lbmodel.Trust     // how the roots of every trust come and go; Roots are not from here
 	bound    bool              // issued identities need an authority among the roots of the trusts
+	held     *lbmodel.Held     // what the issuer has of issued identities
 	gateways map[string]sketch // by name
 }
 

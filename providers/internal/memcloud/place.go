@@ -61,6 +61,7 @@ func rotate(want, have Trust, now time.Time) Trust {
 // keepLeaf keeps the live certificate while its renewal rule allows.
 func keepLeaf(want Identity, have lbmodel.Resource, now time.Time) Identity {
 	want.authorities, want.Wish.Renew.Authorities = want.Wish.Renew.Authorities, nil
+	want.held, want.Wish.Renew.Held = want.Wish.Renew.Held, nil
 	live, ok := have.Spec.(Identity)
 	if ok && want.Leaf == "" && want.bug != IssuesAlways && want.asked().Keeps(live.Wish, have.Facts.Leaf, now) {
 		want.Leaf = live.Leaf

@@ -79,6 +79,7 @@ type Identity struct {
 
 	authority   string   // of the leaf, in the cloud
 	authorities []string // of Wish.Renew, after Place
+	held        *lbmodel.Held
 	bug         Bug
 }
 
@@ -178,7 +179,7 @@ func (i Identity) RenewAt(f lbmodel.Facts) time.Time {
 // asked is the identity as it is asked for.
 func (i Identity) asked() lbmodel.Identity {
 	out := i.Wish
-	out.Renew.Authorities = i.authorities
+	out.Renew.Authorities, out.Renew.Held = i.authorities, i.held
 	return out
 }
 
