@@ -38,6 +38,7 @@ type Fixer interface {
 type World interface {
 	Namespace(name string) *corev1.Namespace            // nil: there is none
 	ConfigMap(namespace, name string) *corev1.ConfigMap // nil: there is none
+	ConfigMaps(namespace string) []*corev1.ConfigMap
 	// Objects are those of a kind of Dialect.Reads, in one namespace ("": those
 	// that have none).
 	Objects(kind schema.GroupKind, namespace string) []*unstructured.Unstructured

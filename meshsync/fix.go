@@ -25,7 +25,7 @@ func (j judgement) fix(why Reason) *Fix {
 	case ReasonNotMeshed:
 		return &Fix{Say: "Have the mesh inject its proxy and restart the pods, or take the backend out of the MeshBinding's labelSelector."}
 	case ReasonIdentityUnknown:
-		return &Fix{Say: "Let the endpoints name their pods, or take the backend out of the MeshBinding's labelSelector."}
+		return &Fix{Say: "Correct what cannot be read, let the endpoints name their pods, or take the backend out of the MeshBinding's labelSelector."}
 	default:
 		return &Fix{Say: "Let the proxy end TLS of clients that are not the mesh's own at this port" + orLandingPad + "."}
 	}
@@ -35,7 +35,7 @@ func (j judgement) generalFix(why Reason) string {
 	switch why {
 	case ReasonClientCertificate:
 		if j.hop.Anonymous {
-			return "Give the MeshBinding an identity.issuer other than None" + orLandingPad + "."
+			return "Repair what the Gateway's spec.tls.backend.clientCertificateRef names, where it names something, or give the MeshBinding an identity.issuer other than None" + orLandingPad + "."
 		}
 		if j.unfitKey() {
 			return "Use " + strings.Join(j.in.ClientKeys, " or ") + " for the key of the Gateway's spec.tls.backend.clientCertificateRef, or leave the reference out: the certificates that the MeshBinding asks for have such a key."

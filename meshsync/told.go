@@ -16,3 +16,13 @@ func MeshOf(d Dialect, w World, trustDomain string) Mesh {
 	}
 	return d.Mesh(w)
 }
+
+// Agented is a Dialect of a mesh that has no CA to be asked: a SPIFFE agent makes the
+// keys of its members.
+type Agented interface{ ByAgent() }
+
+// ByAgent says whether a dialect's mesh is Agented.
+func ByAgent(d Dialect) bool {
+	_, is := d.(Agented)
+	return is
+}

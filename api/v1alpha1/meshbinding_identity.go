@@ -33,8 +33,8 @@ type MeshIdentity struct {
 	// own installation has it: istiod.<namespace>.svc:15012,
 	// linkerd-identity-headless.<namespace>.svc:8080 or
 	// consul-server.<namespace>.svc:8503. A DNS name is also the name that the server
-	// must prove; at an IP address it must prove its usual one. For istio-csr it is
-	// cert-manager-istio-csr.cert-manager.svc:443.
+	// must prove; at an IP address it must prove its usual one, and Linkerd's service
+	// anywhere. For istio-csr it is cert-manager-istio-csr.cert-manager.svc:443.
 	// +optional
 	Address HostPort `json:"address,omitempty"`
 
@@ -47,7 +47,8 @@ type MeshIdentity struct {
 	ServerRoots string `json:"serverRoots,omitempty"`
 
 	// ServerName is what the server at Address must prove to be, where that is not what
-	// Address says: server.dc1.consul.
+	// Address says: server.dc1.consul. Linkerd's service must prove to be
+	// linkerd-identity.<namespace>.serviceaccount.identity.<namespace>.<trust domain>.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

@@ -95,9 +95,9 @@ const start = `Gatehouse turns Gateway API manifests into real load balancers.
 
 const epilogue = `
 Exit codes: 0 done, or nothing to do. 1 an error, for plan also a bad document. 2 plan
-found changes, mesh check something blocked, mesh fix no object that would help, mesh
-probe a handshake that failed. 3 apply did a part: steps failed, wait, or were kept back,
-or a document was bad.
+found changes, mesh check something blocked, mesh fix or mesh allow no object that would
+help, mesh probe a handshake that failed. 3 apply did a part: steps failed, wait, or were
+kept back, or a document was bad.
 
 Colours follow NO_COLOR, CLICOLOR and CLICOLOR_FORCE. What the fake provider's cloud
 holds is kept in .gatehouse/<cluster> below the working directory; --state or
@@ -127,6 +127,7 @@ func (a *app) root() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: "look", Title: "Look, and change nothing:"},
 		&cobra.Group{ID: "change", Title: "Change:"})
 	a.commands(root)
+	plainly(root)
 	root.SetHelpCommand(help())
 	return root
 }

@@ -25,11 +25,12 @@ the cluster reaches over mutual TLS, and what to change where it does not.
 
   gatehouse mesh check -f DIR          what is reached, and what is not
   gatehouse mesh fix apps/cart -f DIR  the change that helps, as YAML
+  gatehouse mesh allow -f DIR          what lets the gateways in where a policy does not
   gatehouse mesh probe apps/cart       whether it is so: a real handshake with each pod`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.meshCheck(), a.meshFix(), a.meshProbe())
+	cmd.AddCommand(a.meshCheck(), a.meshFix(), a.meshAllow(), a.meshProbe())
 	return cmd
 }
 
@@ -45,8 +46,6 @@ func (a *app) addPlace(cmd *cobra.Command, p *place) {
 	f := cmd.Flags()
 	f.StringVar(&p.access.Kubeconfig, "kubeconfig", "", "kubeconfig to read ($KUBECONFIG, or ~/.kube/config)")
 	f.StringVar(&p.access.Context, "context", "", "read the cluster of this context (without -f: the current one)")
-	cmd.MarkFlagsMutuallyExclusive("filename", "context")
-	cmd.MarkFlagsMutuallyExclusive("filename", "kubeconfig")
 	complete(cmd, "context", func([]string) []string { return cluster.Contexts(p.access) })
 }
 
@@ -89,6 +88,9 @@ func (a *app) look(ctx context.Context, p place, secrets cluster.Secrets) (view,
 	if err != nil {
 		return view{}, err
 	}
+	if len(p.paths) > 0 && p.access.Context+p.access.Kubeconfig != "" {
+		return view{}, usagef("-f reads files, --context and --kubeconfig a cluster: give one or the other")
+	}
 	if len(p.paths) == 0 {
 		return a.lookAtCluster(ctx, p, options, secrets)
 	}
@@ -106,7 +108,7 @@ func (a *app) look(ctx context.Context, p place, secrets cluster.Secrets) (view,
 
 func (a *app) lookAtCluster(ctx context.Context, p place, options translate.Options, secrets cluster.Secrets) (view, error) {
 	wait := term.NewProgress(a.err, "reading the cluster")
-	objects, err := cluster.Read(ctx, p.access, options.Reads(), secrets)
+	objects, err := cluster.Read(ctx, p.access, p.meshKinds(options), secrets)
 	wait.Stop()
 	if err != nil {
 		return view{}, err

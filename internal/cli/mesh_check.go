@@ -14,6 +14,7 @@ import (
 func (a *app) meshCheck() *cobra.Command {
 	var p place
 	var all bool
+	p.permits = true
 	f := readable()
 	cmd := &cobra.Command{
 		Use:   "check [-f FILE|DIR|- | --context CONTEXT]",
@@ -27,8 +28,12 @@ not what a namespace's label asks for.
 Looked at are the Services that a route names; --all takes all. Without -f a cluster is
 read, and nothing in it is changed.
 
-The exit code is 0 when every group of a bound mesh is reached, 2 when one is Blocked or
-a MeshBinding has a problem, and 1 for an error or when something could not be read.
+At the end are the gateways that a mesh refuses at a Service that they route to, for no
+policy of it lets them in: gatehouse mesh allow prints what would.
+
+The exit code is 0 when every group of a bound mesh is reached, 2 when one is Blocked, a
+gateway is refused or a MeshBinding has a problem, and 1 for an error or when something
+could not be read.
 Meshes that no MeshBinding binds are told and do not count.`,
 		Example: "  gatehouse mesh check -f examples/mesh\n  gatehouse mesh check --context prod --class public --all -o json",
 		Args:    cobra.NoArgs,
@@ -45,7 +50,9 @@ Meshes that no MeshBinding binds are told and do not count.`,
 			if err != nil {
 				return err
 			}
-			return a.showCheck(f, v, checkedOf(report, class))
+			c := checkedOf(report, class)
+			c.Refused = v.refused(class)
+			return a.showCheck(f, v, c)
 		},
 	}
 	a.addPlace(cmd, &p)
@@ -56,6 +63,7 @@ Meshes that no MeshBinding binds are told and do not count.`,
 }
 
 func (a *app) showCheck(f format, v view, c checked) error {
+	a.tellUnlooked(v)
 	if f.forPeople() {
 		a.printCheck(c)
 	} else if err := writeData(a.out, f.value, c); err != nil {
@@ -77,11 +85,29 @@ func (c checked) bad() bool {
 			return true
 		}
 	}
-	return false
+	return len(c.Refused) > 0
+}
+
+// refused are the gateways of a class that a mesh does not let in, as far as its objects
+// say so for sure.
+func (v view) refused(class string) []checkedRefusal {
+	out := []checkedRefusal{}
+	gateways := slices.DeleteFunc(slices.Clone(v.index.Gateways()), func(k translate.Key) bool { return !v.isOf(k, class) })
+	for _, al := range v.index.Allowances(gateways) {
+		if al.Need != meshsync.Needed || al.Path == meshsync.Blocked {
+			continue
+		}
+		if n := len(out); n == 0 || out[n-1].Gateway != keyName(al.Gateway) {
+			out = append(out, checkedRefusal{Gateway: keyName(al.Gateway)})
+		}
+		last := &out[len(out)-1]
+		last.At = append(last.At, entrance(al))
+	}
+	return out
 }
 
 func checkedOf(r translate.MeshReport, class string) checked {
-	out := checked{Class: class, Meshes: []checkedMesh{}, Outside: []checkedGroup{}}
+	out := checked{Class: class, Meshes: []checkedMesh{}, Outside: []checkedGroup{}, Refused: []checkedRefusal{}}
 	homes, told := homesOf(r.Groups), map[portAt]bool{}
 	for _, m := range r.Meshes {
 		mesh := checkedMeshOf(m)

@@ -94,6 +94,14 @@ type checked struct {
 	// Outside are the groups that are in no mesh, unless their Service is in one too.
 	Outside []checkedGroup `json:"outside"`
 	Counts  groupCounts    `json:"counts"` // without the meshes that nobody binds
+	// Refused are gateways that reach pods whose mesh does not let them in.
+	Refused []checkedRefusal `json:"refused"`
+}
+
+// checkedRefusal is a gateway and the Services' ports at which it is refused.
+type checkedRefusal struct {
+	Gateway string   `json:"gateway"`
+	At      []string `json:"at"`
 }
 
 type checkedMesh struct {

@@ -37,6 +37,9 @@ func (a *app) printCheck(c checked) {
 		paint = term.Red
 	}
 	a.out.Printf("%s for %s.\n", a.out.Paint(paint, c.Counts.String()), by)
+	for _, r := range c.Refused {
+		a.wrapped(term.Red, "✗", fmt.Sprintf("No policy lets %s in at %s: `gatehouse mesh allow %s` prints what does.", r.Gateway, strings.Join(r.At, ", "), r.Gateway))
+	}
 }
 
 func (a *app) printMesh(m checkedMesh) {
@@ -48,7 +51,7 @@ func (a *app) printMesh(m checkedMesh) {
 			a.wrapped(term.Red, "✗", problem)
 		}
 	}
-	if m.Binding != "" && !m.Installed {
+	if m.Binding != "" && !m.Installed && len(m.Groups) == 0 && len(m.Roots) == 0 {
 		a.wrapped(term.Red, "✗", "Nothing of this mesh is there.")
 	}
 	for _, says := range m.Says {

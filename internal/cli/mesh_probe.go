@@ -62,8 +62,6 @@ error.`,
 	f.StringVar(&r.shown.key, "key", "", "file with its key (PEM)")
 	f.StringVar(&r.shown.secret, "secret", "", "Secret in the files that holds both, as NAMESPACE/NAME")
 	f.DurationVar(&r.timeout, "timeout", 5*time.Second, "how long to wait for each pod")
-	cmd.MarkFlagsRequiredTogether("cert", "key")
-	cmd.MarkFlagsMutuallyExclusive("cert", "secret")
 	r.format.addTo(cmd, "how to print it")
 	return cmd
 }
@@ -157,6 +155,10 @@ func probeGroup(ctx context.Context, g translate.MeshGroup, target probe.Target)
 // certificate is what a probe shows; nil is none.
 func (v view) certificate(ctx context.Context, k shownKey) (*tls.Certificate, error) {
 	switch {
+	case (k.cert == "") != (k.key == ""):
+		return nil, usagef("--cert and --key belong together: give both")
+	case k.cert != "" && k.secret != "":
+		return nil, usagef("--cert with --key, or --secret: give one or the other")
 	case k.cert != "":
 		chain, err := os.ReadFile(k.cert)
 		if err != nil {
@@ -266,6 +268,8 @@ func (p probed) client() string {
 		return "asked for a certificate, and one was shown"
 	case p.Asked:
 		return "asked for a certificate, and none was shown"
+	case p.Outcome != probe.OK: // the server's certificate comes first, and ended it
+		return "it is not known whether one is asked for a certificate: the handshake ended before that"
 	default:
 		return "was not asked for a certificate"
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -160,6 +161,7 @@ func (a *app) prepare(ctx context.Context, e *engine, loaded *manifest.Loaded, r
 	wait := term.NewProgress(a.err, "looking at what is there")
 	defer wait.Stop()
 	pass, err := e.loop.Plan(ctx, keys)
+	e.strays = append(e.strays, bound(e.loop.Index(), e.gateways(keys), time.Now())...)
 	e.strays = append(e.strays, unissued(e.gateways(keys), e.loop.Leaves, nobody)...)
 	a.log.Info("planned", "gateways", len(keys), "steps", len(pass.Plan().Steps), "waits", len(pass.Plan().Later))
 	return keys, pass, err

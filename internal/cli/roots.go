@@ -138,9 +138,32 @@ func (s *server) fetch(ctx context.Context) {
 	}
 	s.engine.fetched = s.roots.sync.Remember()
 	keys := s.engine.loop.Change(change)
-	s.say(term.Cyan, "~", "roots of %s changed: %s", countOf(len(change.Put)+len(change.Delete), "place"), concerns(keys))
+	s.say(term.Cyan, "~", "%s changed: %s", outside(change), concerns(keys))
 	s.tellFindings()
 	if len(keys) > 0 {
 		s.pass(ctx, keys)
 	}
+}
+
+// outside says what of a change came from outside of the files.
+func outside(c translate.Change) string {
+	held := 0
+	for _, obj := range c.Put {
+		if _, is := obj.(*translate.Held); is {
+			held++
+		}
+	}
+	for _, key := range c.Delete {
+		if key.Kind == translate.KindHeld {
+			held++
+		}
+	}
+	var out []string
+	if places := len(c.Put) + len(c.Delete) - held; places > 0 {
+		out = append(out, "roots of "+countOf(places, "place"))
+	}
+	if held > 0 {
+		out = append(out, "what a SPIFFE agent has ("+countOf(held, "certificate")+")")
+	}
+	return strings.Join(out, " and ")
 }

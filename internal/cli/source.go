@@ -8,8 +8,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"gatehouse.dev/internal/cli/term"
 	"gatehouse.dev/internal/cli/words"
@@ -33,6 +35,8 @@ type source struct {
 	serviceParameters []string // provider=namespace/name
 
 	trustDomains []string // mesh=domain
+
+	permits bool // also read the kinds by which meshes say whom they let in
 }
 
 func (s *source) addTo(cmd *cobra.Command) {
@@ -77,13 +81,21 @@ func (a *app) load(ctx context.Context, s source) (*manifest.Loaded, error) {
 func (a *app) manifestOptions(s source) manifest.Options {
 	dialects, _ := a.dialects(s) // what is wrong with a flag, translateOptions says
 	o := manifest.Options{
-		MeshKinds: translate.Options{Dialects: dialects}.Reads(),
+		MeshKinds: s.meshKinds(translate.Options{Dialects: dialects}),
 		Paths:     s.paths, Stdin: a.env.In, Cluster: a.flags.cluster, DefaultNamespace: s.namespace, Schemas: &a.schemas,
 	}
 	if s.strict {
 		o.Strict = manifest.RefuseAll
 	}
 	return o
+}
+
+// meshKinds are the meshes' own kinds that a command reads.
+func (s source) meshKinds(o translate.Options) []schema.GroupVersionKind {
+	if !s.permits {
+		return o.Reads()
+	}
+	return append(o.Reads(), o.Permits()...)
 }
 
 // printProblems says what is wrong with the files, and what was passed over.
@@ -186,6 +198,7 @@ func (a *app) read(ctx context.Context, s source) (reading, error) {
 	if len(s.gateways) == 0 {
 		out.strays = strays(loaded.Snapshot)
 	}
+	out.strays = append(out.strays, bound(x, out.gateways, time.Now())...)
 	out.strays = append(out.strays, unissued(out.gateways, func(reconcile.Gateway) map[string]lbmodel.Leaf { return nil }, nobody)...)
 	return out, nil
 }

@@ -130,6 +130,7 @@ func (a *app) readTrust(ctx context.Context, p place, now time.Time) (_ []truste
 	if err != nil {
 		return nil, v, err
 	}
+	a.tellUnread(v)
 	if v.live || len(v.index.Gateways()) == 0 {
 		return trustOf(v, fromStatus(v), now), v, nil
 	}

@@ -59,6 +59,7 @@ func (s *server) look(ctx context.Context, keys []translate.Key) ([]translate.Ke
 			keys = append(keys, key)
 		}
 	}
+	s.tellFindings()
 	if len(askers) == 0 {
 		return keys, nil
 	}

@@ -15,6 +15,7 @@ import (
 
 	"gatehouse.dev/fake/mesh/ca"
 	"gatehouse.dev/fake/mesh/inbound"
+	"gatehouse.dev/internal/cli/term"
 	"gatehouse.dev/internal/manifest"
 	"gatehouse.dev/internal/member"
 	"gatehouse.dev/internal/reconcile"
@@ -106,7 +107,7 @@ func TestUpLooks(t *testing.T) {
 	do(t, os.WriteFile(path, []byte(text), 0o600))
 	loaded, err := manifest.Load(t.Context(), manifest.Options{Paths: []string{path}, Cluster: "c", Schemas: new(manifest.Schemas), MeshKinds: translate.Options{Dialects: member.Dialects()}.Reads()})
 	do(t, err)
-	s := &server{app: &app{env: Env{Getenv: func(string) string { return "" }}}, engine: &engine{keys: &liveKeys{}}}
+	s := &server{app: &app{out: term.Screen{Writer: discard{}}, env: Env{Getenv: func(string) string { return "" }}}, engine: &engine{keys: &liveKeys{}}}
 	s.engine.keys.now.Store(loaded.Keys)
 	s.engine.loop = reconcile.New(translate.New(loaded.Snapshot, translate.Options{
 		Controllers: map[string]string{"gatehouse.dev/fake": "fake"}, Dialects: member.Dialects(),

@@ -134,6 +134,7 @@ func concerns(keys []translate.Key) string {
 // findings are those of all gateways, and of what no gateway has.
 func (s *server) findings() []lbmodel.Finding {
 	return slices.Concat(findingsOf(s.engine.loop.Gateways()), s.latest.Kept, s.classless(), strays(s.latest.Snapshot),
+		bound(s.engine.loop.Index(), s.engine.loop.Gateways(), time.Now()),
 		unissued(s.engine.loop.Gateways(), s.engine.loop.Leaves, s.issues))
 }
 

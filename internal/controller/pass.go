@@ -57,7 +57,7 @@ func (c *Controller) workOn(ctx context.Context, it item) {
 func (c *Controller) again(it item, p passed) {
 	if len(p.errs) == 0 {
 		c.work.succeeded(it)
-	} else if delay := delayOf(p.errs, c.work.failed(it)); delay > 0 {
+	} else if delay := delayOf(p.errs, c.work.failed(it, codeOf(errors.Join(p.errs...)))); delay > 0 {
 		c.work.AddAfter(it, delay)
 	}
 	now := time.Now()

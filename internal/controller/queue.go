@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
+
+	"gatehouse.dev/lbmodel"
 )
 
 // lanes is the order of a queue: what somebody waits for overtakes what is only to
@@ -80,7 +82,7 @@ type queue[T comparable] struct {
 	do    func(context.Context, T)
 
 	mu    sync.Mutex
-	tries map[T]int       // in a row that did not do all
+	tries map[T]tries     // in a row that did not do all
 	begun map[T]time.Time // what is being worked on, since when
 }
 
@@ -89,7 +91,7 @@ func newQueue[T comparable](name string, do func(context.Context, T)) *queue[T] 
 	inner := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[T]{Name: name, Queue: order})
 	return &queue[T]{
 		TypedDelayingInterface: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[T]{Name: name, Queue: inner}),
-		lanes:                  order, do: do, tries: map[T]int{}, begun: map[T]time.Time{},
+		lanes:                  order, do: do, tries: map[T]tries{}, begun: map[T]time.Time{},
 	}
 }
 
@@ -99,12 +101,24 @@ func (q *queue[T]) hurry(item T) {
 	q.Add(item)
 }
 
-// failed counts another try that did not do all, and says how many there were.
-func (q *queue[T]) failed(item T) int {
+// tries are those in a row that ended alike.
+type tries struct {
+	code lbmodel.Code
+	n    int
+}
+
+// failed counts another try that did not do all, and says how many there were for the
+// same reason: who waited long for somebody is not told late when that fails.
+func (q *queue[T]) failed(item T, code lbmodel.Code) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.tries[item]++
-	return q.tries[item]
+	t := q.tries[item]
+	if t.code != code {
+		t = tries{code: code}
+	}
+	t.n++
+	q.tries[item] = t
+	return t.n
 }
 
 // succeeded forgets failures.

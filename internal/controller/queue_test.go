@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"gatehouse.dev/lbmodel"
 )
 
 // TestLanes takes items in and out. Why this table: a user's edit must not wait
@@ -142,5 +144,25 @@ func TestStuck(t *testing.T) {
 	<-done
 	if _, found := q.stuck(0); found {
 		t.Error("what is done counts as stuck")
+	}
+}
+
+// TestTries: the delay after a failure follows from how often just that happened, and
+// not from how long something was only waited for.
+func TestTries(t *testing.T) {
+	q := newQueue("test", func(context.Context, string) {})
+	defer q.ShutDown()
+	for range 20 {
+		q.failed("edge", lbmodel.CodePending)
+	}
+	if n := q.failed("edge", lbmodel.CodeDenied); n != 1 {
+		t.Errorf("the first refusal counts as number %d", n)
+	}
+	if n := q.failed("edge", lbmodel.CodeDenied); n != 2 {
+		t.Errorf("the second refusal counts as number %d", n)
+	}
+	q.succeeded("edge")
+	if n := q.failed("edge", lbmodel.CodeDenied); n != 1 {
+		t.Errorf("after a success a refusal counts as number %d", n)
 	}
 }

@@ -45,7 +45,7 @@ func (c *Controller) bring(ctx context.Context, to target) {
 	}
 	c.config.Log.Warn("endpoints are not there yet", "gateway", to.gateway.String(), "resource", to.id.String(), "err", err)
 	c.work.Add(item{Key: to.gateway})
-	if delay := delayOf([]error{err}, c.targets.failed(to)); delay > 0 {
+	if delay := delayOf([]error{err}, c.targets.failed(to, codeOf(err))); delay > 0 {
 		c.targets.AddAfter(to, delay)
 	}
 }

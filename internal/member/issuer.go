@@ -83,13 +83,15 @@ func (m *Members) istioCA(b translate.Bound) (meshsync.Issuer, error) {
 	return istioca.New(istioca.Config{Address: at.address, ServerName: at.name, Roots: m.serverRoots(b), Token: m.config.Tokens, Now: m.config.Clock}), nil
 }
 
+// linkerdCA proves to be a name of the mesh, and not the one that it is dialled by.
 func (m *Members) linkerdCA(b translate.Bound) (meshsync.Issuer, error) {
 	at, err := m.at(b, place{address: "linkerd-identity-headless." + b.Mesh.Namespace + ".svc:8080"})
 	if err != nil {
 		return nil, err
 	}
 	return linkerdca.New(linkerdca.Config{
-		Address: at.address, Namespace: b.Mesh.Namespace, TrustDomain: b.Mesh.TrustDomain, Roots: m.serverRoots(b), Token: m.config.Tokens, Now: m.config.Clock,
+		Address: at.address, Namespace: b.Mesh.Namespace, TrustDomain: b.Mesh.TrustDomain, ServerName: b.Binding.Spec.Identity.ServerName,
+		Roots: m.serverRoots(b), Token: m.config.Tokens, Now: m.config.Clock,
 	}), nil
 }
 

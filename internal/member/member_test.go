@@ -113,6 +113,12 @@ func TestLinkerd(t *testing.T) {
 	if _, err := m.Keyring(noSecrets)(t.Context(), w.identity()); err != nil {
 		t.Errorf("with all pods restarted: %v", err)
 	}
+	w.read(linkerdMesh, "serverName: linkerd-identity.linkerd.corp", w.ca.Bundle()...)
+	other := w.members()
+	other.Over(w)
+	if _, err := other.Keyring(noSecrets)(t.Context(), w.identity()); lbmodel.CodeOf(err) != lbmodel.CodeUnavailable {
+		t.Errorf("a service that is to prove another name: %v", err)
+	}
 }
 
 // TestRefusals: what cannot be issued is refused before any CA is asked. Why this
@@ -195,6 +201,36 @@ func TestAddress(t *testing.T) {
 			}
 			if !has(w.asked, tt.address) {
 				t.Errorf("asked at %v, want %s", w.asked, tt.address)
+			}
+		})
+	}
+}
+
+// TestRevisionedIstiod: an istiod that is installed under a name of its own is asked
+// there. Why this table: there is no Service istiod then.
+func TestRevisionedIstiod(t *testing.T) {
+	config := func(name string) string {
+		return "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: istio-system}\ndata: {mesh: \"trustDomain: cluster.local\"}\n"
+	}
+	for _, c := range []struct{ name, identity, configs, address string }{
+		{"without a name", "", config("istio"), "istiod.istio-system.svc:15012"},
+		{"with one", "", config("istio-blue"), "istiod-blue.istio-system.svc:15012"},
+		{"both", "", config("istio-blue") + config("istio"), "istiod.istio-system.svc:15012"},
+		{"two", "", config("istio-green") + config("istio-blue"), "istiod-blue.istio-system.svc:15012"},
+		{"two, and one is said", "address: istiod-green.istio-system.svc:15012", config("istio-green") + config("istio-blue"), "istiod-green.istio-system.svc:15012"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			s, err := istiod.Start(istiod.Config{CA: w.ca, Tokens: w.tokens.Check, Names: []string{strings.TrimSuffix(c.address, ":15012")}})
+			w.do(err)
+			t.Cleanup(func() { w.do(s.Close()) })
+			w.reach = s.Addr()
+			w.read(c.configs+istioMesh, c.identity)
+			m := w.members()
+			m.Over(w)
+			w.issued(m)
+			if !has(w.asked, c.address) {
+				t.Errorf("asked at %v, want %s", w.asked, c.address)
 			}
 		})
 	}

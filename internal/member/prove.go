@@ -46,7 +46,7 @@ func (m *Members) prove(ctx context.Context, id lbmodel.Identity, pair certifica
 	}))
 	if bad := t.verdict(had); bad != "" {
 		e := lbmodel.Errorf(lbmodel.CodePending, "Issue", lbmodel.ID{Kind: "Identity", Name: id.Name}, "ProbeFailed: the new certificate is held: %s", bad)
-		e.RetryAfter = proveAgain
+		e.RetryAfter, e.Elsewhere = proveAgain, true
 		return e
 	}
 	return nil

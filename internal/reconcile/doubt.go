@@ -22,7 +22,7 @@ type Doubt struct {
 	Bad        []lbmodel.Source // the objects among it that have a name
 	Remains    []any            // those, as far as they could be read, in a Snapshot's types
 	Astray     []string         // places of what may concern anything
-	// Restricting says that a BackendTLSPolicy may be astray.
+	// Restricting says that a BackendTLSPolicy or a MeshBinding may be astray.
 	Restricting bool
 }
 
@@ -37,8 +37,10 @@ func (d Doubt) unreadOf(awaited []lbmodel.Source) unread {
 	if len(d.Astray) > 0 {
 		return unread{what: few(d.Astray), restricts: d.Restricting}
 	}
-	isPolicy := func(s lbmodel.Source) bool { return s.Kind == translate.KindBackendTLSPolicy }
-	return unread{what: sources(awaited), restricts: slices.ContainsFunc(awaited, isPolicy)}
+	protects := func(s lbmodel.Source) bool {
+		return s.Kind == translate.KindBackendTLSPolicy || s.Kind == translate.KindMeshBinding
+	}
+	return unread{what: sources(awaited), restricts: slices.ContainsFunc(awaited, protects)}
 }
 
 // Doubt says what the objects in the loop leave open. It holds for all plans until

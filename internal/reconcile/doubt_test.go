@@ -108,6 +108,23 @@ spec: {parentRefs: [{name: a}], rulez: []}
 	}
 }
 
+// TestDoubtOfMesh: without a MeshBinding that cannot be read, what is new would speak
+// plain text to pods of the mesh.
+func TestDoubtOfMesh(t *testing.T) {
+	w := newWorld(t, base) // and nothing of it is applied
+	next := w.again(base + `
+---
+apiVersion: gatehouse.dev/v1alpha1
+kind: MeshBinding
+metadata: {name: istio}
+spec: {controllerName: istio.io/istio, gateways: {namespaceSelector: {}}, trustBundels: []}
+`)
+	next.pass(next.all())
+	if got := next.endpoints(); len(got) != 0 {
+		t.Errorf("%v is served without the binding", got)
+	}
+}
+
 // TestStranded: a Gateway whose class is not there is neither changed nor given up;
 // one whose class is another controller's is.
 func TestStranded(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // again. What is new or changed counts at once. What is missing counts as removed
 // when two looks, a Patience apart, agree on it; with something unreadable it
 // does not count at all. A Secret whose new content cannot be used keeps its last
-// good version.
+// good version, and so does an object that changes what is immutable.
 type Latest struct {
 	Snapshot translate.Snapshot
 	Patience time.Duration // zero takes what is missing for removed at once
@@ -32,6 +32,8 @@ type Latest struct {
 // nothing is.
 func (l *Latest) Take(next translate.Snapshot, absent Absence, now time.Time) (d Difference, again time.Duration) {
 	next, l.Kept = keepSecrets(l.Snapshot, next)
+	next, refused := keepImmutable(l.Snapshot, next)
+	l.Kept = append(l.Kept, refused...)
 	d = Compare(l.Snapshot, next, absent)
 	d.Delete, again = l.proven(d.Delete, now)
 	l.Snapshot = Overlay(l.Snapshot, next, d.Delete...)

@@ -7,7 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/internal/reconcile"
 	"gatehouse.dev/internal/translate"
 	"gatehouse.dev/lbmodel"
@@ -76,5 +78,30 @@ func TestLatestSecret(t *testing.T) {
 	}
 	if d, _ := l.Take(translate.Snapshot{}, reconcile.Removed, time.Unix(3, 0)); len(d.Delete) != 1 || len(l.Snapshot.Secrets) != 0 {
 		t.Error("one that was removed is kept")
+	}
+}
+
+// TestLatestImmutable: what an API server refuses to change is refused here as well,
+// whole, and told; whoever means it removes the object first.
+func TestLatestImmutable(t *testing.T) {
+	read := func(class, mesh string, minimum v1alpha1.TLSLevel) translate.Snapshot {
+		return translate.Snapshot{
+			GatewayClasses: []*gwv1.GatewayClass{{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: gwv1.GatewayClassSpec{ControllerName: gwv1.GatewayController(class)}}},
+			MeshBindings: []*v1alpha1.MeshBinding{{ObjectMeta: metav1.ObjectMeta{Name: "m"},
+				Spec: v1alpha1.MeshBindingSpec{ControllerName: mesh, MinimumTLS: minimum}}},
+		}
+	}
+	l := reconcile.Latest{}
+	l.Take(read("gatehouse.dev/fake", "istio.io/istio", v1alpha1.TLSClientAndServer), reconcile.Removed, time.Unix(0, 0))
+	d, _ := l.Take(read("gatehouse.dev/fak", "istio.io/isto", v1alpha1.TLSServerOnly), reconcile.Removed, time.Unix(1, 0))
+	if !d.Empty() || len(l.Kept) != 2 || !strings.Contains(l.Kept[1].Detail, "goes on as istio.io/istio, and not as istio.io/isto") {
+		t.Errorf("what is immutable was changed: %+v; told %v", d, l.Kept)
+	}
+	if d, _ = l.Take(read("gatehouse.dev/fake", "istio.io/istio", v1alpha1.TLSServerOnly), reconcile.Removed, time.Unix(2, 0)); len(d.Put) != 1 || len(l.Kept) != 0 {
+		t.Errorf("what may be changed was not: %+v; told %v", d, l.Kept)
+	}
+	l.Take(translate.Snapshot{}, reconcile.Removed, time.Unix(3, 0))
+	if d, _ = l.Take(read("example.com/other", "linkerd.io/linkerd", ""), reconcile.Removed, time.Unix(4, 0)); len(d.Put) != 2 || len(l.Kept) != 0 {
+		t.Errorf("objects that are new are refused: %+v; told %v", d, l.Kept)
 	}
 }

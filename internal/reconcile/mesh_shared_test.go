@@ -75,4 +75,3 @@ func (w *meshWorld) statesOf() map[string]string {
 	}
 	return out
 }
-

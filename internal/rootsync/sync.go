@@ -39,6 +39,8 @@ type Sync struct {
 	last   map[string][]roots.Bundle
 	tokens map[string]token // by Secret
 	given  map[translate.Key]*translate.Bundle
+	agents *agents
+	closed bool
 }
 
 // place is one that is asked.
@@ -76,7 +78,7 @@ func New(c Config) *Sync {
 	return &Sync{
 		config: c, hub: roots.NewHub(roots.Config{Clock: c.Clock, Random: c.Random}),
 		changed: make(chan struct{}, 1), wanted: make(chan struct{}, 1),
-		places: map[string]*place{}, last: map[string][]roots.Bundle{}, tokens: map[string]token{}, given: map[translate.Key]*translate.Bundle{},
+		places: map[string]*place{}, last: map[string][]roots.Bundle{}, tokens: map[string]token{}, given: map[translate.Key]*translate.Bundle{}, agents: newAgents(),
 	}
 }
 
@@ -88,8 +90,9 @@ func (s *Sync) Recall(last map[string][]roots.Bundle) {
 	s.hub.Recall(last)
 }
 
-// Want has those places asked that bindings name now, and no others. A place that
-// nobody can ask is left to translation, which says so. It makes no call.
+// Want has those places asked that bindings name now, and no others, and those agents
+// followed that have their gateways' certificates. A place that nobody can ask is left
+// to translation, which says so. It makes no call.
 func (s *Sync) Want(bounds []translate.Bound) {
 	places := map[string]*place{}
 	for _, b := range bounds {
@@ -119,6 +122,7 @@ func (s *Sync) Want(bounds []translate.Bound) {
 	}
 	s.places = places
 	s.set()
+	s.follow(bounds)
 	poke(s.wanted)
 }
 
@@ -195,7 +199,8 @@ func poke(c chan struct{}) {
 func (s *Sync) Changed() <-chan struct{} { return s.changed }
 
 // Change is what became known since it was asked last: a Bundle for each place from the
-// beginning, and the keys of those that nobody wants any more.
+// beginning, a Held for each certificate that an agent has, and the keys of those that
+// nobody wants any more.
 func (s *Sync) Change() translate.Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,13 +220,14 @@ func (s *Sync) Change() translate.Change {
 			out.Delete = append(out.Delete, key)
 		}
 	}
+	s.agents.change(&out)
 	return out
 }
 
 // All is Change for somebody who has heard nothing yet.
 func (s *Sync) All() translate.Change {
 	s.mu.Lock()
-	s.given = map[translate.Key]*translate.Bundle{}
+	s.given, s.agents.given = map[translate.Key]*translate.Bundle{}, map[translate.Key]*translate.Held{}
 	s.mu.Unlock()
 	return s.Change()
 }
@@ -324,4 +330,7 @@ func (s *Sync) Figures() []Figure {
 }
 
 // Close ends all readings and waits for them.
-func (s *Sync) Close() { s.hub.Close() }
+func (s *Sync) Close() {
+	s.closeAgents()
+	s.hub.Close()
+}

@@ -50,6 +50,7 @@ const (
 	kindNodes     = "nodes"
 	kindBindings  = "mesh bindings"
 	kindBundles   = "trust bundles"
+	kindMapsIn    = "ConfigMaps in"  // Namespace
 	kindMeshIn    = "mesh objects: " // and the kind; Namespace: theirs
 )
 
@@ -91,6 +92,8 @@ func (x *Index) edgesOf(key Key, obj any) edges {
 		return edges{listIn: []Key{{Kind: kindBindings}}}
 	case *certv1.ClusterTrustBundle:
 		return edges{listIn: []Key{{Kind: kindBundles}}}
+	case *corev1.ConfigMap:
+		return edges{listIn: []Key{{Kind: kindMapsIn, Namespace: key.Namespace}}}
 	case *unstructured.Unstructured:
 		return meshEdges(o)
 	default:

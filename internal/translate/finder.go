@@ -126,7 +126,7 @@ func (f *finder) forbidden(addr netip.Addr, text string) string {
 	case bad && rule == lbmodel.ForbiddenLoopback && f.group.loopback:
 		return "" // nobody's Pod can have it; the class's settings vouch for it
 	case bad && rule == lbmodel.ForbiddenLoopback:
-		return "loopback (allowed only where the class's provider settings say allowLoopbackEndpoints)"
+		return "loopback (allowed only with allowLoopbackEndpoints: true in the provider's part of the class's GatewayParameters, as in spec.fake)"
 	case bad:
 		return rule
 	case f.group.foreign || f.group.nodes || f.group.key.Kind == KindXBackend:

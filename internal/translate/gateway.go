@@ -162,7 +162,11 @@ func uniqueFindings(in []lbmodel.Finding) []lbmodel.Finding {
 }
 
 func (t *translation) owner() lbmodel.Owner {
-	return lbmodel.Owner{Cluster: t.x.cluster, Kind: KindGateway, Namespace: t.key.Namespace, Name: t.key.Name, UID: string(t.gateway.UID)}
+	return t.x.ownerOf(t.gateway)
+}
+
+func (x *Index) ownerOf(g *gwv1.Gateway) lbmodel.Owner {
+	return lbmodel.Owner{Cluster: x.cluster, Kind: KindGateway, Namespace: g.Namespace, Name: g.Name, UID: string(g.UID)}
 }
 
 // frame is the gateway without its traffic.

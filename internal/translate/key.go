@@ -37,6 +37,7 @@ const (
 	KindMeshBinding      = "MeshBinding"
 	KindBundle           = "Bundle"
 	KindSight            = "Sight"
+	KindHeld             = "Held"
 )
 
 // The API groups of references.

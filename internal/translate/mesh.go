@@ -190,6 +190,7 @@ func (t *translation) meshIdentity(m *member, b *v1alpha1.MeshBinding) {
 		id.Renew.Lifetime = lbmodel.Duration(max(lifetime, 0))
 	}
 	id.Renew.Authorities = authorities(m.trust.signers())
+	id.Renew.Held = t.x.held(b, m.dialect, id)
 	t.identities[name] = id
 	m.identity = name
 }

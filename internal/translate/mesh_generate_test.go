@@ -73,7 +73,7 @@ func (d *dice) meshConfig() *corev1.ConfigMap {
 	c := &corev1.ConfigMap{}
 	switch d.n(3) {
 	case 0:
-		c.Namespace, c.Name = "istio-system", "istio"
+		c.Namespace, c.Name = "istio-system", pick(d, "istio", "istio", "istio-a", "istio-b")
 		c.Data = map[string]string{"mesh": mostly(d, "trustDomain: "+pick(d, "a", "b")+".test", ": junk", "caCertificates: [{spiffeBundleUrl: \""+bundleAt+"\"}]")}
 	case 1:
 		c.Namespace, c.Name = "istio-system", "istio-ca-root-cert"
@@ -94,7 +94,7 @@ func (d *dice) inMesh(p *corev1.Pod) *corev1.Pod {
 	}
 	switch d.n(4) {
 	case 0:
-		p.Annotations = map[string]string{"sidecar.istio.io/status": "{}"}
+		p.Annotations = map[string]string{"sidecar.istio.io/status": pick(d, "{}", `{"revision":"a"}`, `{"revision":"b"}`)}
 		p.Spec.Containers = []corev1.Container{{Name: "istio-proxy"}}
 	case 1:
 		p.Annotations = map[string]string{"linkerd.io/proxy-version": "stable"}

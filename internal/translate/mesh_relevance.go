@@ -77,6 +77,8 @@ func (m *meshChange) object(key Key, old, obj any) {
 		m.binding(old, obj)
 	case key.Kind == KindSight:
 		m.sight(old, obj)
+	case key.Kind == KindHeld:
+		m.held(old, obj)
 	case key.Kind == KindNamespace:
 		m.namespace(key.Name, old, obj)
 	case key.Kind == KindPod:

@@ -111,7 +111,7 @@ func (r *reporting) meshes() {
 			m.identity = ""
 		}
 		f := MeshFound{Controller: b.Spec.ControllerName, Binding: b.Name, Mesh: m.mesh, Trust: m.trust.trust, Problems: m.trust.problems}
-		if _, problem := r.x.bindingProblem(b); problem != "" {
+		if _, problem := r.x.bindingProblem(b); problem != "" && m.dialect != nil { // else it stands there
 			f.Problems = append([]string{problem}, f.Problems...)
 		}
 		for _, key := range r.x.Gateways() {

@@ -151,7 +151,7 @@ func (v *gatewayView) meshMember(have verdict) (out verdict, known bool) {
 			bad.message = m.Binding.String() + ": " + bad.message
 			return bad, true
 		}
-		joined = append(joined, m.text())
+		joined = append(joined, m.text()+v.renewal(m))
 	}
 	return yes(reasonJoined, strings.Join(joined, "; ")), true
 }
@@ -190,6 +190,20 @@ func (v *gatewayView) meshIdentity(m *Membership) (lbmodel.Identity, bool) {
 		return lbmodel.Identity{}, false
 	}
 	return v.result.Gateway.Identities[i], true
+}
+
+// renewal is why the next certificate of a member is not there, though it is wanted
+// and the one before still goes on.
+func (v *gatewayView) renewal(m *Membership) string {
+	id, asked := v.meshIdentity(m)
+	if !asked {
+		return ""
+	}
+	err := cmp.Or(v.outcome.Failed[id.Source], v.outcome.Waiting[id.Source])
+	if err == nil {
+		return ""
+	}
+	return "; its next certificate is not there yet" + because(err)
 }
 
 // heldIdentity is what is wrong with a certificate that the mesh shall issue.

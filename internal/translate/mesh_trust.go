@@ -134,6 +134,9 @@ func (x *Index) rootsAt(at meshsync.RootsAt) ([]lbmodel.Root, string) {
 	default:
 		return nil, where + " holds no roots; ConfigMap and ClusterTrustBundle do"
 	}
+	if text == "" && at.Signer == "" {
+		return nil, where + " is empty: publish the mesh's roots in it"
+	}
 	if text == "" {
 		return nil, where + ": there are none"
 	}

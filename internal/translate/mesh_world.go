@@ -21,6 +21,10 @@ func (w meshWorld) ConfigMap(namespace, name string) *corev1.ConfigMap {
 	return out
 }
 
+func (w meshWorld) ConfigMaps(namespace string) []*corev1.ConfigMap {
+	return partsOf[*corev1.ConfigMap](w.x.at(Key{Kind: kindMapsIn, Namespace: namespace}).parts)
+}
+
 // gatewayKind is one that meshes read and that we have in a type of its own: a
 // mesh's gateways are Gateways of another class.
 var gatewayKind = schema.GroupKind{Group: groupGateway, Kind: KindGateway}

@@ -30,6 +30,8 @@ func KeyOf(obj any) (key Key, ok bool) {
 		return BundleKey(o.At), true
 	case *Sight:
 		return Key{Kind: kind, Name: o.Binding}, true
+	case *Held:
+		return HeldKey(o.Socket, o.SPIFFEID), true
 	}
 	meta, is := obj.(metav1.Object)
 	if !is || kind == "" {
@@ -99,6 +101,8 @@ func kindOf(obj any) string {
 		return KindBundle
 	case *Sight:
 		return KindSight
+	case *Held:
+		return KindHeld
 	default:
 		return ""
 	}
@@ -115,7 +119,7 @@ func (s Snapshot) objects() iter.Seq[any] {
 			each(s.Pods, yield) && each(s.Nodes, yield) && each(s.ConfigMaps, yield) &&
 			each(s.Secrets, yield) && each(s.TrustBundles, yield) &&
 			each(s.MeshBindings, yield) && each(s.MeshObjects, yield) && each(s.Bundles, yield) &&
-			each(s.Sights, yield)
+			each(s.Sights, yield) && each(s.Held, yield)
 	}
 }
 

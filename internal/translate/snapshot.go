@@ -53,6 +53,9 @@ type Snapshot struct {
 	Bundles []*Bundle
 	// Sights are what was seen on the wire, one for each binding that wants probes.
 	Sights []*Sight
+	// Held are the certificates that SPIFFE agents have for gateways now, as far as
+	// somebody follows them.
+	Held []*Held
 }
 
 // Bundle is what is known of the roots at a place outside of the cluster's objects.

@@ -94,3 +94,19 @@ func TestMesh(t *testing.T) {
 		t.Errorf("without Cilium nothing is said of it: %+v", none)
 	}
 }
+
+// TestAllow: Cilium knows nobody outside by an identity, so nothing is made up.
+func TestAllow(t *testing.T) {
+	for _, c := range []struct{ name, why, config, says string }{
+		{"as installed", "policies know addresses", "routing-mode: native", "by address"},
+		{"mutual authentication", "the agents' handshake is none of ours", `mesh-auth-enabled: "true", mesh-auth-mutual-enabled: "true"`, "mutual authentication refuses it"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := meshtest.Parse(t, strings.Replace(base, "routing-mode: native", c.config, 1))
+			a := w.Allows(Dialect{}, w.Entry("shop", "cart", "cart-1", w.Client(Dialect{})))
+			if a.Need != meshsync.NeedUnknown || len(a.Offers) > 0 || !strings.Contains(a.Why, c.says) {
+				t.Errorf("%s: %+v", c.why, a)
+			}
+		})
+	}
+}

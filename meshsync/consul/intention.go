@@ -11,17 +11,26 @@ import (
 // offered and never applied; a destination has one such object, so it is to be
 // merged with what is there.
 func Authorization(namespace, destination string, gateways []string) string {
+	return manifest(namespace, destination, map[string]any{"destination": map[string]any{"name": destination}, "sources": allowed(gateways)})
+}
+
+// allowed are sources that are let in.
+func allowed(gateways []string) []any {
 	var sources []any
-	for _, name := range slices.Sorted(slices.Values(gateways)) {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(gateways))) {
 		sources = append(sources, map[string]any{"name": name, "action": "allow"})
 	}
+	return sources
+}
+
+// manifest writes a ServiceIntentions; nothing in it cannot be written.
+func manifest(namespace, name string, spec map[string]any) string {
 	text, err := yaml.Marshal(map[string]any{
-		"apiVersion": "consul.hashicorp.com/v1alpha1", "kind": "ServiceIntentions",
-		"metadata": map[string]any{"namespace": namespace, "name": destination},
-		"spec":     map[string]any{"destination": map[string]any{"name": destination}, "sources": sources},
+		"apiVersion": intentionsKind.Group + "/v1alpha1", "kind": intentionsKind.Kind,
+		"metadata": map[string]any{"namespace": namespace, "name": name}, "spec": spec,
 	})
 	if err != nil {
-		return "" // nothing in it cannot be written
+		return ""
 	}
 	return string(text)
 }

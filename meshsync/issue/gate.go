@@ -44,7 +44,7 @@ func MaySwitch(s Switch) Decision {
 	switch {
 	case s.Candidate.NotBefore.Sub(s.Now) > s.Skew:
 		return Decision{Until: s.Candidate.NotBefore.Add(-s.Skew),
-			Why: fmt.Sprintf("the new certificate is valid from %s, and our clock says %s", stamp(s.Candidate.NotBefore), stamp(s.Now))}
+			Why: fmt.Sprintf("the new certificate is valid from %s, and our clock is behind that", stamp(s.Candidate.NotBefore))}
 	case s.Live == nil:
 		return Decision{Switch: true, Why: "no certificate is live"}
 	case s.same():

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"testing"
+	"time"
 
 	"gatehouse.dev/fake/mesh/ca"
 	"gatehouse.dev/lbmodel"
@@ -59,5 +60,33 @@ func TestHolder(t *testing.T) {
 				t.Errorf("it was asked to sign: %s", tc.why)
 			}
 		})
+	}
+}
+
+// TestHolderMovesOn: a certificate that was taken and never shown is not kept when its
+// agent has left the authority.
+func TestHolderMovesOn(t *testing.T) {
+	w := newWorld(t)
+	id := identity("g")
+	issued := func() tls.Certificate {
+		pair, err := w.ca.Issue(ca.Request{URIs: []string{id.SPIFFEID}, Key: ca.ECDSA})
+		w.do(err)
+		return pair
+	}
+	held := &agent{world: w, pair: issued()}
+	w.ring.config.Issuers = func(lbmodel.Identity) (meshsync.Issuer, meshsync.Account, error) {
+		return held, meshsync.Account{}, nil
+	}
+	first := w.get(id)
+	w.do(w.ca.Add(ca.Root{Name: "b"}), w.ca.SignBy("b"))
+	w.pass(time.Minute)
+	held.pair = issued()
+	if again := w.get(id); !again.Leaf.Equal(first.Leaf) {
+		t.Error("nobody has said that it is another, and it is not the same")
+	}
+	now := leafOf(held.pair)
+	id.Renew.Held = &lbmodel.Held{Authority: now.Authority, NotBefore: now.NotBefore}
+	if got := w.get(id); !got.Leaf.Equal(held.pair.Leaf) {
+		t.Errorf("got one of authority %s, want that of %s", leafOf(got).Authority, now.Authority)
 	}
 }

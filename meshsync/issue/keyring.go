@@ -114,7 +114,7 @@ func (k *keyring) candidate(ctx context.Context, id lbmodel.Identity, live *lbmo
 		return nil, nil, refusal(lbmodel.CodeUnresolved, "the roots of %s are not known, so nothing that it signs can be verified", id.Issuer)
 	}
 	if got := k.held.get(slotOf(id), k.config.Now()); got != nil && (live == nil || live.SHA256 != got.leaf.SHA256) {
-		if under, err := k.verify(id, got, roots); err == nil {
+		if under, err := k.verify(id, got, roots); err == nil && !id.Renew.Left(got.leaf) {
 			return got, under, nil
 		}
 		k.held.drop(slotOf(id))
@@ -142,6 +142,9 @@ func (k *keyring) candidate(ctx context.Context, id lbmodel.Identity, live *lbmo
 func (k *keyring) ask(ctx context.Context, id lbmodel.Identity) (*candidate, error) {
 	issuer, account, err := k.config.Issuers(id)
 	if err != nil {
+		return nil, err
+	}
+	if err := k.pace.awake(id.Issuer, k.config.Now()); err != nil {
 		return nil, err
 	}
 	if err := k.pace.wait(ctx, id.Issuer); err != nil {
@@ -191,8 +194,10 @@ func (k *keyring) call(ctx context.Context, issuer meshsync.Issuer, r meshsync.R
 	issued, err := issuer.Issue(ctx, r)
 	// The server may say first that the time is over.
 	if err != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded)) {
+		k.pace.silent(r.Identity.Issuer, k.config.Now())
 		return meshsync.Issued{}, refusal(lbmodel.CodeUnavailable, "%s did not answer in time: %w", r.Identity.Issuer, err)
 	}
+	k.pace.spoke(r.Identity.Issuer)
 	return issued, err
 }
 
@@ -231,17 +236,19 @@ func refusal(code lbmodel.Code, format string, args ...any) *lbmodel.Error {
 	return lbmodel.Errorf(code, op, lbmodel.ID{}, format, args...)
 }
 
-// about is err as an lbmodel.Error that names the identity.
+// about is err as an lbmodel.Error that names the identity, and says that no cloud is
+// to blame: each try is a certificate, and may take its time.
 func about(id lbmodel.Identity, err error) error {
 	name := lbmodel.ID{Kind: "Identity", Name: id.Name}
 	e, ok := errors.AsType[*lbmodel.Error](err)
 	switch {
 	case !ok:
-		return &lbmodel.Error{Code: lbmodel.CodeOf(err), Op: op, ID: name, Err: err}
+		return &lbmodel.Error{Code: lbmodel.CodeOf(err), Op: op, ID: name, Elsewhere: true, Err: err}
 	case any(e) != any(err): // wrapped, whose words are kept
-		return &lbmodel.Error{Code: e.Code, Op: op, ID: name, RetryAfter: e.RetryAfter, Err: err}
+		return &lbmodel.Error{Code: e.Code, Op: op, ID: name, RetryAfter: e.RetryAfter, Elsewhere: true, Err: err}
 	}
 	full := *e
+	full.Elsewhere = true
 	full.Op = cmp.Or(full.Op, op)
 	full.ID = cmp.Or(full.ID, name)
 	return &full

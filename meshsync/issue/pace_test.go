@@ -95,3 +95,36 @@ func TestPaceOfEach(t *testing.T) {
 		t.Errorf("the quota of another: %v", err)
 	}
 }
+
+// TestSilentIssuerRests: while a CA hangs, one gateway at a time finds that out, and
+// the others are told at once. Time is virtual.
+func TestSilentIssuerRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.answer = func(ctx context.Context, _ meshsync.Request) (meshsync.Issued, error) {
+			<-ctx.Done()
+			return meshsync.Issued{}, ctx.Err()
+		}
+		took := func(name string) time.Duration {
+			began := time.Now()
+			e := w.refused(identity(name), lbmodel.CodeUnavailable)
+			if !e.Elsewhere {
+				t.Errorf("%v: a run would wait for it", e)
+			}
+			return time.Since(began)
+		}
+		for range 2 {
+			calls := w.calls()
+			if d := took("a"); d != 10*time.Second {
+				t.Errorf("who goes first is told after %s", d)
+			}
+			if d := took("b") + took("a"); d != 0 || w.calls() != calls+1 {
+				t.Errorf("others wait for %s, and the CA is called %d times", d, w.calls()-calls)
+			}
+			w.pass(rest)
+		}
+		w.answer = w.sign
+		w.get(identity("b"))
+		w.get(identity("a"))
+	})
+}

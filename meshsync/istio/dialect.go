@@ -30,7 +30,9 @@ var (
 // Dialect is Istio. The zero value is a default installation.
 type Dialect struct {
 	Namespace string // of the control plane; "" is istio-system
-	Revision  string // "" and "default" are the one without a name
+	// Revision is the only one that counts; "default" is the one without a name, and ""
+	// is all that there are.
+	Revision string
 }
 
 var (
@@ -63,12 +65,4 @@ func (d Dialect) namespace() string {
 		return "istio-system"
 	}
 	return d.Namespace
-}
-
-// configName is the ConfigMap of the mesh configuration.
-func (d Dialect) configName() string {
-	if d.Revision == "" || d.Revision == "default" {
-		return "istio"
-	}
-	return "istio-" + d.Revision
 }

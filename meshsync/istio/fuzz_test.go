@@ -23,6 +23,16 @@ type oneWorld struct {
 
 func (oneWorld) Namespace(string) *corev1.Namespace           { return nil }
 func (w oneWorld) ConfigMap(string, string) *corev1.ConfigMap { return w.config }
+
+// ConfigMaps are a second revision with the same configuration.
+func (w oneWorld) ConfigMaps(string) []*corev1.ConfigMap {
+	if w.config == nil {
+		return nil
+	}
+	other := w.config.DeepCopy()
+	other.Name = "istio-other"
+	return []*corev1.ConfigMap{other}
+}
 func (w oneWorld) Objects(k schema.GroupKind, _ string) []*unstructured.Unstructured {
 	if w.object == nil || w.object.GroupVersionKind().GroupKind() != k {
 		return nil

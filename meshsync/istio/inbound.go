@@ -38,7 +38,9 @@ func (d Dialect) reading(w meshsync.World, m meshsync.Mesh, port meshsync.Port, 
 		m = d.Mesh(w)
 		s, _ = m.Settings.(Settings)
 	}
-	r := reading{w: w, mesh: m, settings: s, port: port, pod: pod}
+	revision := m.Revision
+	m, s, problem := d.seenBy(w, m, s, pod)
+	r := reading{w: w, mesh: m, settings: s, revision: revision, problem: problem, port: port, pod: pod}
 	r.in = meshsync.Inbound{Membership: meshsync.Meshed, Account: workload.Account(pod), MinVersion: s.MinVersion}
 	return r
 }
@@ -48,6 +50,8 @@ type reading struct {
 	w        meshsync.World
 	mesh     meshsync.Mesh
 	settings Settings
+	revision string // that gateways know best
+	problem  string // why nothing can be said
 	port     meshsync.Port
 	pod      *corev1.Pod
 	advise   bool // the fix is asked for
@@ -57,13 +61,13 @@ type reading struct {
 func (r *reading) read() {
 	p := partOf(r.pod)
 	if p == none {
-		r.notMeshed(outside(r.w, r.pod))
+		r.notMeshed(outside(r.w, r.revision, r.pod))
 		return
 	}
 	r.in.Names = namesOf(r.mesh, r.port.Service, r.in.Account)
 	switch {
-	case r.settings.Problem != "":
-		r.closed(r.settings.Problem)
+	case r.problem != "":
+		r.closed(r.problem)
 	case len(r.in.Names) == 0:
 		r.closed("nothing says whose certificate the pod has: it is of namespace " + r.pod.Namespace + ", and the Service of " + r.port.Service.Namespace)
 	case r.port.Port.Protocol == corev1.ProtocolUDP:

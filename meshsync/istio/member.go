@@ -60,7 +60,7 @@ func partOf(pod *corev1.Pod) part {
 }
 
 // outside says why a pod is no member, and what to do if somebody wants it to be.
-func outside(w meshsync.World, pod *corev1.Pod) (detail string, fix *meshsync.Fix) {
+func outside(w meshsync.World, revision string, pod *corev1.Pod) (detail string, fix *meshsync.Fix) {
 	ns := w.Namespace(pod.Namespace)
 	switch asked := askedBy(ns, pod); {
 	case pod.Spec.HostNetwork:
@@ -73,9 +73,17 @@ func outside(w meshsync.World, pod *corev1.Pod) (detail string, fix *meshsync.Fi
 		return asked + " asks for a sidecar, and the pod has none: it is older than that, and needs a restart", restart()
 	default:
 		return "nothing asks Istio to take the pod into the mesh", &meshsync.Fix{
-			Say: "Label namespace " + pod.Namespace + " with " + namespaceLabel + "=enabled (or " + revisionLabel + "=<revision>), then restart its pods.",
+			Say: "Label namespace " + pod.Namespace + " with " + labelFor(revision) + ", then restart its pods.",
 		}
 	}
+}
+
+// labelFor is the label that a revision looks for.
+func labelFor(revision string) string {
+	if revision == "" {
+		return namespaceLabel + "=enabled (or " + revisionLabel + "=<revision>)"
+	}
+	return revisionLabel + "=" + revision
 }
 
 func restart() *meshsync.Fix {

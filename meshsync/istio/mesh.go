@@ -1,7 +1,7 @@
 package istio
 
 import (
-	corev1 "k8s.io/api/core/v1"
+	"slices"
 
 	"gatehouse.dev/meshsync"
 )
@@ -15,6 +15,9 @@ type Settings struct {
 	MinVersion string   // of TLS at sidecars
 	// Problem is why nothing can be said of any pod; "" is none.
 	Problem string
+	// Revisions are all that are installed, where those are several; the rest is then
+	// that of the first, which issues the gateways' certificates.
+	Revisions []Revision
 }
 
 // Where istiod publishes its roots. The ConfigMap is in every namespace. Told to
@@ -28,49 +31,61 @@ const (
 	rootsSigner    = "istio.io/istiod-ca"
 )
 
-// Mesh reads the mesh configuration and the mesh-wide PeerAuthentication.
+// Mesh reads the mesh configuration and the mesh-wide PeerAuthentication, of every
+// revision.
 //
 // The roots of the ConfigMap are those of istiod's own certificate. Where another
 // CA signs the pods' (SPIRE, or a Kubernetes signer), they are elsewhere, and the
 // MeshBinding must name them.
 func (d Dialect) Mesh(w meshsync.World) meshsync.Mesh {
-	cm := w.ConfigMap(d.namespace(), d.configName())
-	config, err := readConfig(cm)
-	s := Settings{Root: config.RootNamespace, MinVersion: "1.2", Clients: config.clientDomains()}
+	all := d.revisions(w)
+	config, s := all[0].config, d.settings(w, all[0])
+	m := meshsync.Mesh{
+		Installed:    all[0].there || w.ConfigMap(s.Root, rootsConfigMap) != nil || w.ConfigMap(d.namespace(), rootsConfigMap) != nil,
+		Namespace:    d.namespace(),
+		TrustDomain:  config.TrustDomain,
+		TrustDomains: config.trustDomains(),
+		Revision:     all[0].name,
+		LeafLife:     leafLife,
+		Propagation:  propagation,
+	}
+	for _, r := range all {
+		own := d.settings(w, r)
+		for _, at := range d.roots(own.Root, r) {
+			if !slices.Contains(m.Roots, at) {
+				m.Roots = append(m.Roots, at)
+			}
+		}
+		if len(all) > 1 {
+			s.Revisions = append(s.Revisions, Revision{called(r.name), r.config.trustDomains(), own})
+		}
+	}
+	m.Settings, m.Says = s, append(says(s), d.sayRevisions(m, s.Revisions)...)
+	return m
+}
+
+// settings are those of a revision.
+func (d Dialect) settings(w meshsync.World, r installed) Settings {
+	s := Settings{Root: r.config.RootNamespace, MinVersion: "1.2", Clients: r.config.clientDomains()}
 	if s.Root == "" {
 		s.Root = d.namespace()
 	}
-	if config.MeshMTLS.MinProtocolVersion == "TLSV1_3" {
+	if r.config.MeshMTLS.MinProtocolVersion == "TLSV1_3" {
 		s.MinVersion = "1.3"
 	}
-	if err != nil {
-		s.Problem = "ConfigMap " + d.namespace() + "/" + d.configName() + ": " + err.Error()
+	if r.err != nil {
+		s.Problem = "ConfigMap " + d.namespace() + "/" + configName(r.name) + ": " + r.err.Error()
 	}
 	wide := meshWide(policiesOf(w, s.Root))
 	s.Default, s.Decides = wide.mode, wide.decides
 	if wide.problem != "" && s.Problem == "" {
 		s.Problem = wide.problem
 	}
-	m := meshsync.Mesh{
-		Installed:    d.installed(w, cm, s.Root),
-		Namespace:    d.namespace(),
-		TrustDomain:  config.TrustDomain,
-		TrustDomains: config.trustDomains(),
-		Revision:     d.Revision,
-		Roots:        d.roots(s.Root, config),
-		LeafLife:     leafLife,
-		Propagation:  propagation,
-		Settings:     s,
-	}
-	m.Says = says(s)
-	return m
+	return s
 }
 
-func (d Dialect) installed(w meshsync.World, config *corev1.ConfigMap, root string) bool {
-	return config != nil || w.ConfigMap(root, rootsConfigMap) != nil || w.ConfigMap(d.namespace(), rootsConfigMap) != nil
-}
-
-func (d Dialect) roots(namespace string, config meshConfig) []meshsync.RootsAt {
+func (d Dialect) roots(namespace string, r installed) []meshsync.RootsAt {
+	config := r.config
 	at := []meshsync.RootsAt{
 		{Kind: "ConfigMap", Namespace: namespace, Name: rootsConfigMap, Key: rootsKey},
 		{Kind: "ClusterTrustBundle", Name: rootsBundle, Signer: rootsSigner},
@@ -79,7 +94,7 @@ func (d Dialect) roots(namespace string, config meshConfig) []meshsync.RootsAt {
 		switch {
 		case !config.signs(ca):
 		case ca.PEM != "":
-			at = append(at, meshsync.RootsAt{Kind: "ConfigMap", Namespace: d.namespace(), Name: d.configName(), Key: configKey, PEM: ca.PEM})
+			at = append(at, meshsync.RootsAt{Kind: "ConfigMap", Namespace: d.namespace(), Name: configName(r.name), Key: configKey, PEM: ca.PEM})
 		case ca.SPIFFEBundleURL != "":
 			at = append(at, meshsync.RootsAt{Kind: meshsync.RootsSPIFFE, Name: config.TrustDomain, URL: ca.SPIFFEBundleURL})
 		}
@@ -106,6 +121,6 @@ func mode(s Settings) string {
 	case Disable:
 		return "Mutual TLS is switched off (" + s.Decides + "): every port is Blocked (InboundDisabled) until its effective mode is STRICT."
 	default:
-		return "The mode is PERMISSIVE (" + s.Decides + "): a sidecar then ends mutual TLS for Istio's own clients only, known by their ALPN, so a load balancer finds every port Blocked (PermissiveInbound) until that port's effective mode is STRICT, which shuts out clients in clear text."
+		return "The mode is PERMISSIVE (" + s.Decides + "): a sidecar then ends mutual TLS for Istio's own clients only, known by their ALPN, so a load balancer that cannot offer it (BackendTLSALPN) finds every port Blocked (PermissiveInbound) until that port's effective mode is STRICT, which shuts out clients in clear text."
 	}
 }

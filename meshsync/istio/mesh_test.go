@@ -70,7 +70,7 @@ caCertificates:
 
 func TestRevision(t *testing.T) {
 	config := strings.Replace(meshConfigMap("trustDomain: blue"), "name: istio,", "name: istio-blue,", 1)
-	for revision, want := range map[string]string{"blue": "blue", "default": "cluster.local", "": "cluster.local"} {
+	for revision, want := range map[string]string{"blue": "blue", "default": "cluster.local", "": "blue"} {
 		if got := (Dialect{Revision: revision}).Mesh(meshtest.Parse(t, config)).TrustDomain; got != want {
 			t.Errorf("revision %q: trust domain %s, want %s", revision, got, want)
 		}

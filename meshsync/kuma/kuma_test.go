@@ -247,7 +247,7 @@ func TestFix(t *testing.T) {
 }
 
 func TestManifests(t *testing.T) {
-	got := Authorization("default", "shop", "gatehouse", []string{"spiffe://gatehouse/ns/gatehouse-system/sa/g2", "spiffe://gatehouse/ns/gatehouse-system/sa/g1"}) +
+	got := Authorization(Grant{Mesh: "default", Namespace: "shop", Name: "gatehouse", SPIFFEIDs: []string{"spiffe://gatehouse/ns/gatehouse-system/sa/g2", "spiffe://gatehouse/ns/gatehouse-system/sa/g1"}}) +
 		"---\n" + Trust("default", "kuma-system", "gatehouse", "gatehouse", "PEM\n")
 	want := `apiVersion: kuma.io/v1alpha1
 kind: MeshTrafficPermission

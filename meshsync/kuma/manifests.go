@@ -28,17 +28,30 @@ func strictly(mesh string, port meshsync.Port, pod *corev1.Pod) *meshsync.Fix {
 	return fix
 }
 
+// Grant is whom workloads of a mesh should let in.
+type Grant struct {
+	Mesh, Namespace, Name string
+	Selector              map[string]string // labels of the pods; none: all of the namespace
+	SPIFFEIDs             []string
+}
+
 // Authorization is the manifest that lets gateways in: a MeshTrafficPermission for
 // their SPIFFE IDs. It is offered and never applied. Namespace is where it holds:
 // the control plane's for the whole mesh, or a workload's own.
-func Authorization(mesh, namespace, name string, spiffeIDs []string) string {
+func Authorization(g Grant) string {
 	var allow []any
-	for _, id := range slices.Sorted(slices.Values(spiffeIDs)) {
+	for _, id := range slices.Sorted(slices.Values(g.SPIFFEIDs)) {
 		allow = append(allow, map[string]any{"spiffeID": map[string]any{"type": "Exact", "value": id}})
 	}
-	return manifest("MeshTrafficPermission", namespace, name, mesh, map[string]any{
-		"rules": []any{map[string]any{"default": map[string]any{"allow": allow}}},
-	})
+	spec := map[string]any{"rules": []any{map[string]any{"default": map[string]any{"allow": allow}}}}
+	if len(g.Selector) > 0 {
+		labels := map[string]any{}
+		for k, v := range g.Selector {
+			labels[k] = v
+		}
+		spec["targetRef"] = map[string]any{"kind": "Dataplane", "labels": labels}
+	}
+	return manifest(permissionKind.Kind, g.Namespace, g.Name, g.Mesh, spec)
 }
 
 // Trust is the manifest that makes every inbound of a mesh trust a CA, bound to a

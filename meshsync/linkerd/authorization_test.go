@@ -1,6 +1,7 @@
 package linkerd
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,9 +29,7 @@ spec:
 		want      string
 	}{
 		{"a namespace", "all of its Servers, from anywhere", Grant{Namespace: "shop", Name: "gatehouse", Clients: clients},
-			`# All of the references must hold: the gateways' identities, from anywhere. To bind them to the
-# load balancer's addresses, add a NetworkAuthentication with its ranges.
-` + identity + `apiVersion: policy.linkerd.io/v1alpha1
+			identity + `apiVersion: policy.linkerd.io/v1alpha1
 kind: AuthorizationPolicy
 metadata:
   name: gatehouse
@@ -46,8 +45,7 @@ spec:
     name: shop
 `},
 		{"a Server, from ranges", "both must hold", Grant{Namespace: "shop", Server: "cart", Name: "gatehouse", Clients: clients, Networks: []string{"35.191.0.0/16", "130.211.0.0/22"}},
-			`# All of the references must hold: the gateways' identities, from these networks.
-` + identity + `apiVersion: policy.linkerd.io/v1alpha1
+			identity + `apiVersion: policy.linkerd.io/v1alpha1
 kind: NetworkAuthentication
 metadata:
   name: gatehouse
@@ -60,7 +58,7 @@ spec:
 apiVersion: policy.linkerd.io/v1alpha1
 kind: AuthorizationPolicy
 metadata:
-  name: gatehouse
+  name: gatehouse-cart
   namespace: shop
 spec:
   requiredAuthenticationRefs:
@@ -77,7 +75,7 @@ spec:
 `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, Authorization(c.grant)); diff != "" {
+			if diff := cmp.Diff(c.want, strings.Join(Authorization(c.grant), "---\n")); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.why, diff)
 			}
 		})

@@ -65,6 +65,6 @@ func (p policy) says() string {
 	case allAuthenticated:
 		return "The default inbound policy all-authenticated lets in every client with a certificate of the mesh, and no other."
 	default:
-		return "The default inbound policy deny lets in nobody: gateways need an AuthorizationPolicy that names them."
+		return "The default inbound policy deny lets in nobody: gateways need an AuthorizationPolicy that names them, which `gatehouse mesh allow` prints."
 	}
 }

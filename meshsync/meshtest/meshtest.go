@@ -72,6 +72,15 @@ func (w *World) ConfigMap(namespace, name string) *corev1.ConfigMap {
 	return read[corev1.ConfigMap](w, "ConfigMap", namespace, name)
 }
 
+// ConfigMaps implements meshsync.World.
+func (w *World) ConfigMaps(namespace string) []*corev1.ConfigMap {
+	var out []*corev1.ConfigMap
+	for _, o := range w.Objects(schema.GroupKind{Kind: "ConfigMap"}, namespace) {
+		out = append(out, w.ConfigMap(namespace, o.GetName()))
+	}
+	return out
+}
+
 // Pod is a pod that must be there.
 func (w *World) Pod(namespace, name string) *corev1.Pod {
 	return must(w, read[corev1.Pod](w, "Pod", namespace, name), name)
@@ -108,6 +117,44 @@ func (w *World) Accepts(d meshsync.Dialect, namespace, service, pod string) mesh
 		in.Fix = f.Fix(w, m, at, p)
 	}
 	return in
+}
+
+// Client is a gateway with the certificate that a mesh would give it.
+func (w *World) Client(d meshsync.Dialect) meshsync.Client {
+	c := meshsync.Client{Name: "edge/front", Account: meshsync.Account{Namespace: "gatehouse-system", Name: "gatehouse-1"}}
+	c.SPIFFEID, c.DNSNames = meshsync.NameOf(d, d.Mesh(w), c.Account)
+	return c
+}
+
+// Allows is what a dialect says of a client that comes in at a Service's first port.
+// Whatever objects it offers are then applied, and must let the client in.
+func (w *World) Allows(d meshsync.Authorizer, e meshsync.Entry) meshsync.Allowance {
+	w.t.Helper()
+	dialect := d.(meshsync.Dialect)
+	a := d.Allow(w, dialect.Mesh(w), e)
+	after := &World{t: w.t, objects: slices.Clone(w.objects)}
+	applied := 0
+	for _, o := range a.Offers {
+		if o.YAML != "" {
+			after.Apply(o.YAML)
+			applied++
+		}
+	}
+	if applied == 0 {
+		return a
+	}
+	if a.Need == meshsync.NotNeeded {
+		w.t.Errorf("nothing is needed, and %d objects are offered", applied)
+	}
+	if then := d.Allow(after, dialect.Mesh(after), e); then.Need == meshsync.Needed || a.Need == meshsync.Needed && then.Need != meshsync.NotNeeded {
+		w.t.Errorf("what is offered does not let the gateway in: %s: %s", then.Need, then.Why)
+	}
+	return a
+}
+
+// Entry is a client that comes in at the first port of a Service.
+func (w *World) Entry(namespace, service, pod string, c meshsync.Client) meshsync.Entry {
+	return meshsync.Entry{Client: c, With: []meshsync.Client{c}, Port: w.Port(namespace, service), Pod: w.Pod(namespace, pod)}
 }
 
 func read[T any](w *World, kind, namespace, name string) *T {

@@ -56,7 +56,7 @@ type Result struct {
 
 	Version string `json:"version,omitzero"` // "1.2", "1.3"
 	ALPN    string `json:"alpn,omitzero"`    // what was negotiated
-	Asked   bool   `json:"asked"`            // for a client certificate
+	Asked   bool   `json:"asked,omitzero"`   // seen to ask for a client certificate
 	Shown   bool   `json:"shown,omitzero"`   // one was
 
 	Leaf  *Certificate  `json:"leaf,omitzero"`

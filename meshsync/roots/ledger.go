@@ -94,6 +94,8 @@ func (l *ledger) read(now, next time.Time, found []Bundle) {
 	}
 }
 
+const noRoots = "the bundle has no roots"
+
 // replace is what is known after a bundle was found in place of the old one.
 func replace(old, found Bundle, now, next time.Time) Bundle {
 	old.Name = found.Name
@@ -101,7 +103,7 @@ func replace(old, found Bundle, now, next time.Time) Bundle {
 	switch sequence := found.Sequence; {
 	case problem != "":
 	case len(found.Roots) == 0:
-		problem = "the bundle has no roots"
+		problem = noRoots // as while a source starts anew
 	case sequence != 0 && sequence < old.Sequence:
 		problem = fmt.Sprintf("sequence %d is older than %d, which was read before; if the trust domain was made anew, name its source anew", sequence, old.Sequence)
 	case sequence != 0 && sequence == old.Sequence && !SameRoots(old.Roots, found.Roots):
@@ -110,7 +112,9 @@ func replace(old, found Bundle, now, next time.Time) Bundle {
 		old.Roots, old.Sequence = found.Roots, max(old.Sequence, sequence)
 	}
 	if problem != "" {
-		return withProblem(old, problem, now, next)
+		old = withProblem(old, problem, now, next)
+		old.Refused = problem != noRoots
+		return old
 	}
 	return withoutProblem(old, now, next)
 }
@@ -119,11 +123,11 @@ func withProblem(b Bundle, problem string, now, next time.Time) Bundle {
 	if b.Problem == "" {
 		b.Since = now
 	}
-	b.Problem, b.RefreshAt = problem, next
+	b.Problem, b.RefreshAt, b.Refused = problem, next, false
 	return b
 }
 
 func withoutProblem(b Bundle, now, next time.Time) Bundle {
-	b.Problem, b.Since, b.At, b.RefreshAt = "", time.Time{}, now, next
+	b.Problem, b.Refused, b.Since, b.At, b.RefreshAt = "", false, time.Time{}, now, next
 	return b
 }

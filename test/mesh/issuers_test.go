@@ -12,6 +12,7 @@ import (
 	"gatehouse.dev/fake/mesh/istiod"
 	"gatehouse.dev/fake/mesh/linkerdid"
 	"gatehouse.dev/fake/mesh/signing"
+	"gatehouse.dev/fake/mesh/spiffe"
 	"gatehouse.dev/fake/mesh/tokens"
 	"gatehouse.dev/internal/reconcile"
 	"gatehouse.dev/lbmodel"
@@ -31,6 +32,7 @@ type issuers struct {
 	istiod  *istiod.Server
 	linkerd *linkerdid.Server
 	spire   *spire
+	agent   *spiffe.Agent // that has SPIRE's certificates, where somebody asks one
 }
 
 func (i *issuers) start(w *world) {
@@ -93,7 +95,7 @@ func (i *issuers) keyring(made *keys) func(providers.Keyring) providers.Keyring 
 	return func(next providers.Keyring) providers.Keyring {
 		return func(ctx context.Context, id lbmodel.Identity) (tls.Certificate, error) {
 			answer := next
-			if i.spire != nil {
+			if i.spire != nil && i.agent == nil {
 				answer = i.spire.keyring()
 			}
 			pair, err := answer(ctx, id)

@@ -62,6 +62,7 @@ type options struct {
 	skew     time.Duration // of the CA's clock against ours
 	without  string        // abilities that the provider lacks, in flow style
 	binding  string        // fields of the MeshBinding's spec
+	identity string        // more of its identity, in flow style
 	stateDir string        // of the cloud; it is made
 }
 
@@ -141,8 +142,8 @@ metadata: {name: mesh}
 spec:
   controllerName: %s
   gateways: {namespaceSelector: {matchLabels: {edge: "true"}}}
-  identity: {duration: %dh}
-%s`, m.controller, cmp.Or(m.gatewayLife, m.leafLife)/time.Hour, w.options.binding)
+  identity: {duration: %dh%s}
+%s`, m.controller, cmp.Or(m.gatewayLife, m.leafLife)/time.Hour, w.options.identity, w.options.binding)
 }
 
 func (w *world) gatewayYAML() string {

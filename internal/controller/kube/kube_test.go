@@ -31,7 +31,7 @@ func TestKinds(t *testing.T) {
 		switch obj.(type) {
 		case *unstructured.Unstructured: // of the kinds that dialects read
 			continue
-		case *translate.Bundle, *translate.Sight: // of no cluster
+		case *translate.Bundle, *translate.Sight, *translate.Held: // of no cluster
 			continue
 		}
 		key, ok := translate.KeyOf(obj)

@@ -26,6 +26,7 @@ type Config struct {
 	Address     string                // host:port; "" is linkerd-identity-headless of the namespace, port 8080
 	Namespace   string                // of the control plane; "" is linkerd
 	TrustDomain string                // "" is cluster.local
+	ServerName  string                // whom the service must prove to be; "" is the identity of its account in the trust domain
 	Roots       func() *x509.CertPool // by which the service is verified, asked at every call
 	// Token mints a token of the audience for an account. Its errors have a code.
 	Token func(ctx context.Context, audience string, account meshsync.Account) (string, error)
@@ -70,7 +71,7 @@ func (i *Issuer) server() rpc.Server {
 	ns := i.config.Namespace
 	return rpc.Server{
 		Address: i.config.Address, Roots: i.config.Roots, MinVersion: tls.VersionTLS13, Now: i.config.Now,
-		Name: fmt.Sprintf("linkerd-identity.%s.serviceaccount.identity.%s.%s", ns, ns, i.config.TrustDomain),
+		Name: cmp.Or(i.config.ServerName, fmt.Sprintf("linkerd-identity.%s.serviceaccount.identity.%s.%s", ns, ns, i.config.TrustDomain)),
 	}
 }
 

@@ -260,6 +260,11 @@ func TestServerName(t *testing.T) {
 	if got := New(Config{Namespace: "l5d", TrustDomain: "corp"}).server(); got.Name != "linkerd-identity.l5d.serviceaccount.identity.l5d.corp" || got.Address != "linkerd-identity-headless.l5d.svc:8080" {
 		t.Errorf("%+v", got)
 	}
+	w := newWorld(t)
+	w.config.ServerName = "other.corp"
+	w.refused(lbmodel.CodeUnavailable)
+	w.config.ServerName = linkerdid.ServerName
+	w.use(w.get())
 }
 
 // TestRead: an answer without a leaf is no answer.
