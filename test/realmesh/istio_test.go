@@ -17,7 +17,7 @@ import (
 // TestIstio has a gateway outside of the cluster be a member of a real Istio's mesh:
 // istiod knows it by a token of its ServiceAccount, as the API server confirms.
 func TestIstio(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, usual)
 	w.part("mesh check before anybody joins", func() { w.meshCheck("no MeshBinding binds it") })
 	w.cluster.Apply(t, fmt.Sprintf(binding, "24h"))
 	m := w.manager(10268)
@@ -32,6 +32,17 @@ func TestIstio(t *testing.T) {
 	w.settle()
 	w.part("rotation", func() { w.rotate(url) })
 	stop()
+}
+
+// TestIstioRevision is the same of an Istio that is installed under the name of a
+// revision, with a trust domain of its own: there is no ConfigMap istio.
+func TestIstioRevision(t *testing.T) {
+	w := newWorld(t, installation{revision: "blue", config: "istio-blue", domain: "blue.test"})
+	w.cluster.Apply(t, fmt.Sprintf(binding, "24h"))
+	w.manager(10273)
+	w.url()
+	w.part("the pods know the gateway", w.known)
+	w.part("mesh check", func() { w.meshCheck("joined by shop/edge", "Direct") })
 }
 
 // part runs a part of the test under its own name.
@@ -157,7 +168,7 @@ func (w *world) meshCheck(says ...string) {
 	if err != nil {
 		w.Error(err)
 	}
-	for _, want := range append(says, "istio.io/istio", "STRICT", "cluster.local", "1 root", "shop/api:80") {
+	for _, want := range append(says, "istio.io/istio", "STRICT", "trust domain "+w.istiod.install.domain, "1 root", "shop/api:80") {
 		if !strings.Contains(string(out), want) {
 			w.Errorf("it does not say %s", want)
 		}

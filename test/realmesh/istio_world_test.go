@@ -147,16 +147,16 @@ type world struct {
 	issued  atomic.Int64 // certificates for the gateway, by the controller in this process
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, install installation) *world {
 	t.Helper()
 	c := cluster.Start(t, cluster.Config{Packages: map[string]string{workloadImage: workloadPackage}})
 	c.InstallCRDs(t, cluster.Standard)
 	account := meshsync.AccountOf(lbmodel.Owner{Kind: "Gateway", Namespace: "shop", Name: "edge"}, "edge", system)
-	w := &world{T: t, cluster: c, account: "spiffe://cluster.local/ns/" + account.Namespace + "/sa/" + account.Name}
-	w.istiod = startIstiod(t, c)
+	w := &world{T: t, cluster: c, account: "spiffe://" + install.domain + "/ns/" + account.Namespace + "/sa/" + account.Name}
+	w.istiod = startIstiod(t, c, install)
 	c.Apply(t, class)
 	c.Apply(t, shop)
-	c.Apply(t, fmt.Sprintf(members, pods, w.account))
+	c.Apply(t, fmt.Sprintf(install.objects(members), pods, w.account))
 	eventually(t, func(ctx context.Context) error {
 		if got := w.stats(ctx); len(got) != pods {
 			return fmt.Errorf("%d pods are ready, want %d", len(got), pods)

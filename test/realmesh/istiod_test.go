@@ -64,16 +64,36 @@ webhooks:
 type istiod struct {
 	*testing.T
 	cluster *cluster.Cluster
+	install installation
 	dir     string
 	roots   map[string]*pluggedRoot
 	running *programs.Running
 }
 
-func startIstiod(t *testing.T, c *cluster.Cluster) *istiod {
+// installation is how Istio is installed.
+type installation struct {
+	revision, config string // and the name of the ConfigMap of its mesh configuration
+	domain           string
+}
+
+// usual is one that says nothing.
+var usual = installation{revision: "default", config: "istio", domain: "cluster.local"}
+
+// objects are the installation's, of a text for the usual one.
+func (i installation) objects(text string) string {
+	return strings.NewReplacer(
+		"{name: istio, namespace: istio-system", "{name: "+i.config+", namespace: istio-system",
+		"istio.io/rev: "+usual.revision, "istio.io/rev: "+i.revision,
+		`"revision":"`+usual.revision+`"`, `"revision":"`+i.revision+`"`,
+		"trustDomain: "+usual.domain, "trustDomain: "+i.domain,
+	).Replace(text)
+}
+
+func startIstiod(t *testing.T, c *cluster.Cluster, install installation) *istiod {
 	t.Helper()
-	i := &istiod{T: t, cluster: c, dir: shortDir(t), roots: map[string]*pluggedRoot{"a": newRoot(t, "a"), "b": newRoot(t, "b")}}
+	i := &istiod{T: t, cluster: c, install: install, dir: shortDir(t), roots: map[string]*pluggedRoot{"a": newRoot(t, "a"), "b": newRoot(t, "b")}}
 	c.ApplyFile(t, filepath.Join(i.module(), "manifests", "charts", "base", "files", "crd-all.gen.yaml"))
-	c.Apply(t, istioNamespace)
+	c.Apply(t, install.objects(istioNamespace))
 	i.plug("a", "a")
 	i.restart()
 	return i
@@ -120,7 +140,7 @@ func (i *istiod) restart() {
 	}
 	i.running = programs.Run(i.T, "istiod", "/usr/bin/env",
 		"POD_NAMESPACE=istio-system", "POD_NAME=istiod-0", "CLUSTER_ID=Kubernetes", "PILOT_CERT_PROVIDER=istiod", "ENABLE_CA_SERVER=true",
-		"INJECTION_WEBHOOK_CONFIG_NAME=istio-sidecar-injector", "VALIDATION_WEBHOOK_CONFIG_NAME=", "REVISION=default",
+		"INJECTION_WEBHOOK_CONFIG_NAME=istio-sidecar-injector", "VALIDATION_WEBHOOK_CONFIG_NAME=", "REVISION="+i.install.revision,
 		"ROOT_CA_DIR="+filepath.Join(i.dir, "cacerts"),
 		binary(i, "pilot-discovery"), "discovery", "--kubeconfig", i.cluster.Kubeconfig(), "--httpAddr", istiodHTTP,
 		"--httpsAddr", ":28017", "--grpcAddr", ":28010", "--secureGRPCAddr", istiodCA, "--monitoringAddr", ":28014",

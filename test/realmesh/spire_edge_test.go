@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spiffe/go-spiffe/v2/workloadapi"
-
 	fakelocal "gatehouse.dev/fake/local"
 	"gatehouse.dev/lbmodel"
 	"gatehouse.dev/meshsync"
@@ -44,7 +42,7 @@ type edge struct {
 	account   *providers.Account
 	hub       *roots.Hub
 	published issue.Published
-	signer    atomic.Pointer[string] // whose certificate the agent has now
+	held      atomic.Pointer[lbmodel.Held] // what the agent has now
 
 	mu   sync.Mutex
 	last string // what the last pass said
@@ -92,7 +90,13 @@ func (e *edge) run() {
 			time.Sleep(passes)
 		}
 	})
-	running.Go(func() { e.watch(ctx) })
+	running.Go(func() { // of a tainted authority the agent has nothing any more, and its bundle has it still
+		spiffeca.New(e.agent).Watch(ctx, func(all map[string]lbmodel.Held) {
+			if h, is := all[gatewayID]; is {
+				e.held.Store(&h)
+			}
+		})
+	})
 	e.Cleanup(func() {
 		cancel()
 		running.Wait()
@@ -103,29 +107,6 @@ func (e *edge) run() {
 		}
 	})
 }
-
-// watch notes whose certificate the agent has: of a tainted authority it has none any
-// more, although the bundle has that authority still, so a gateway follows the agent.
-func (e *edge) watch(ctx context.Context) {
-	err := workloadapi.WatchX509Context(ctx, signer{e}, workloadapi.WithAddr(e.agent))
-	if err != nil && ctx.Err() == nil {
-		e.Error(err)
-	}
-}
-
-type signer struct{ *edge }
-
-// OnX509ContextUpdate implements workloadapi.X509ContextWatcher.
-func (s signer) OnX509ContextUpdate(c *workloadapi.X509Context) {
-	for _, svid := range c.SVIDs {
-		if svid.ID.String() == gatewayID {
-			s.signer.Store(new(lbmodel.AuthorityOf(svid.Certificates)))
-		}
-	}
-}
-
-// OnX509ContextWatchError implements workloadapi.X509ContextWatcher.
-func (signer) OnX509ContextWatchError(error) {}
 
 func (e *edge) pass(ctx context.Context) error {
 	e.published.See(spireBinding, e.roots(), time.Now())
@@ -178,9 +159,7 @@ func (e *edge) trusts() int {
 
 func (e *edge) gateway() lbmodel.Gateway {
 	id := lbmodel.Identity{Name: spireBinding, Issuer: spireBinding, KeyType: issue.KeyType, SPIFFEID: gatewayID}
-	if s := e.signer.Load(); s != nil {
-		id.Renew.Authorities = []string{*s}
-	}
+	id.Renew.Held = e.held.Load()
 	trust := lbmodel.Trust{Name: spireBinding, Roots: e.roots(), Overlap: lbmodel.Duration(overlap)}
 	trust.Unknown = len(trust.Roots) == 0
 	pool := lbmodel.Pool{Name: "cart", Group: "apps/cart:80", Protocol: lbmodel.PoolHTTP1, TLS: &lbmodel.BackendTLS{
