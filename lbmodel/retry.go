@@ -52,11 +52,15 @@ type NextTry struct {
 func (r NextTry) Timed() bool { return r.Max > 0 }
 
 // Delay is how long to wait before try number attempt (1 is the first retry).
-// asked is the error's RetryAfter and wins when it is longer. No jitter: that is
-// the caller's, who has the randomness.
+// asked is the error's RetryAfter and wins when it is longer. Where only a person can
+// help, who asks for it knows where to see that somebody did: then it is the pace, and
+// does not grow. No jitter: that is the caller's, who has the randomness.
 func (r NextTry) Delay(attempt int, asked time.Duration) time.Duration {
-	if !r.Timed() {
+	switch {
+	case !r.Timed():
 		return 0
+	case r.Rule == RetrySlowBackoff && asked > 0:
+		return max(r.First, asked)
 	}
 	delay := r.First
 	for range attempt - 1 {

@@ -85,6 +85,7 @@ func TestRetryRulesHaveNames(t *testing.T) {
 
 func TestDelay(t *testing.T) {
 	backoff := NextTry{Rule: RetryBackoff, First: time.Second, Max: 10 * time.Second}
+	slow := NextTry{Rule: RetrySlowBackoff, First: time.Minute, Max: 30 * time.Minute}
 	tests := []struct {
 		name, why string
 		next      NextTry
@@ -99,6 +100,8 @@ func TestDelay(t *testing.T) {
 		{"none yet", "attempt 0 is taken as the first", backoff, 0, 0, time.Second},
 		{"asked for more", "the cloud knows better", backoff, 1, time.Minute, time.Minute},
 		{"asked for less", "but cannot make us hurry", backoff, 3, time.Second, 4 * time.Second},
+		{"asked for more of a person", "it is known where to see that somebody helped", slow, 9, 3 * time.Minute, 3 * time.Minute},
+		{"asked for less of a person", "nobody is that fast", slow, 9, time.Second, time.Minute},
 		{"untimed", "time alone does not help", NextTry{Rule: RetryOnChange}, 3, time.Minute, 0},
 	}
 	for _, test := range tests {

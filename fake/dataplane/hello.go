@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"gatehouse.dev/fake/sockets"
 )
 
 // maxHello bounds what is read of a client before its name is known, in bytes.
@@ -28,7 +30,7 @@ func (p *peeked) Read(b []byte) (int, error) {
 }
 
 // CloseWrite lets a half-closed stream stay one.
-func (p *peeked) CloseWrite() error { return closeWrite(p.Conn) }
+func (p *peeked) CloseWrite() error { return sockets.CloseWrite(p.Conn) }
 
 // errPeeked ends the look at a ClientHello: it is no failure.
 var errPeeked = errors.New("seen enough")

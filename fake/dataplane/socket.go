@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gatehouse.dev/fake/sockets"
 	"gatehouse.dev/lbmodel"
 )
 
@@ -42,7 +43,7 @@ type tcpSocket struct {
 	port     atomic.Pointer[port]
 	base     *tls.Config // keeps the session tickets' keys through configurations
 	server   *http.Server
-	requests *handover
+	requests *sockets.Handover
 	open     atomic.Int64 // connections
 	draining atomic.Bool
 
@@ -55,7 +56,7 @@ type tcpSocket struct {
 }
 
 func (d *DataPlane) newTCPSocket(l *net.TCPListener, p *port) *tcpSocket {
-	s := &tcpSocket{plane: d, listener: l, addr: addrPortOf(l.Addr()), requests: newHandover(l.Addr())}
+	s := &tcpSocket{plane: d, listener: l, addr: sockets.AddrPortOf(l.Addr()), requests: sockets.NewHandover(l.Addr())}
 	s.lifetime, s.cut = context.WithCancel(context.Background())
 	s.port.Store(p)
 	s.base = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: s.tlsConfig}
@@ -134,9 +135,9 @@ func (s *tcpSocket) dispatch(conn *counted) {
 		s.plane.tallies.fail(FailedSource)
 		_ = conn.Close()
 	case p.protocol == lbmodel.ProtocolHTTP:
-		s.requests.give(conn)
+		s.requests.Give(conn)
 	case p.tls != nil && p.tls.onlyHTTPS:
-		s.requests.give(clientTLS{tls.Server(conn, s.base), s.plane.tallies})
+		s.requests.Give(clientTLS{tls.Server(conn, s.base), s.plane.tallies})
 	case p.tls != nil:
 		s.streams.Go(func() { s.serveTLS(conn, p) })
 	default:
@@ -220,56 +221,4 @@ func (c *counted) Close() error {
 		c.open.Add(-1)
 	}
 	return c.TCPConn.Close()
-}
-
-// handover is a net.Listener of connections that were accepted elsewhere.
-type handover struct {
-	conns  chan net.Conn
-	done   chan struct{}
-	once   sync.Once
-	listen net.Addr
-}
-
-func newHandover(addr net.Addr) *handover {
-	return &handover{conns: make(chan net.Conn), done: make(chan struct{}), listen: addr}
-}
-
-func (h *handover) give(c net.Conn) {
-	select {
-	case h.conns <- c:
-	case <-h.done:
-		c.Close()
-	}
-}
-
-// Accept implements net.Listener.
-func (h *handover) Accept() (net.Conn, error) {
-	select {
-	case c := <-h.conns:
-		return c, nil
-	case <-h.done:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (h *handover) Close() error {
-	h.once.Do(func() { close(h.done) })
-	return nil
-}
-
-// Addr implements net.Listener.
-func (h *handover) Addr() net.Addr { return h.listen }
-
-func addrPortOf(a net.Addr) netip.AddrPort {
-	switch a := a.(type) {
-	case *net.TCPAddr:
-		ap := a.AddrPort()
-		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
-	case *net.UDPAddr:
-		ap := a.AddrPort()
-		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
-	default:
-		return netip.AddrPort{}
-	}
 }

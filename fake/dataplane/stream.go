@@ -3,14 +3,11 @@ package dataplane
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"io"
 	"net"
 	"net/netip"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"gatehouse.dev/fake/sockets"
 	"gatehouse.dev/lbmodel"
 )
 
@@ -68,7 +65,7 @@ func (s *tcpSocket) endTLS(conn net.Conn, p *port) {
 	name := session.ConnectionState().ServerName
 	found := p.session(name)
 	if found != nil && found.listener.Protocol == lbmodel.ProtocolHTTPS {
-		s.requests.give(session)
+		s.requests.Give(session)
 		return
 	}
 	defer func() { _ = session.Close() }()
@@ -99,69 +96,12 @@ func (s *tcpSocket) forward(client net.Conn, f *forward) {
 	}
 }
 
-func clientAddr(a net.Addr) netip.Addr { return addrPortOf(a).Addr() }
+func clientAddr(a net.Addr) netip.Addr { return sockets.AddrPortOf(a).Addr() }
 
-// join copies both ways. Each side's end of data is passed on, so that a client
-// may stop sending and still be answered; idle time without a byte either way,
-// or the end of ctx, ends both.
+// join copies both ways. Idle time without a byte either way, one end that takes
+// nothing for as long, or the end of ctx, ends both.
 func join(ctx context.Context, a, b net.Conn, idle time.Duration) {
 	stop := context.AfterFunc(ctx, func() { a.Close(); b.Close() })
 	defer stop()
-	var last atomic.Int64
-	last.Store(time.Now().UnixNano())
-	var both sync.WaitGroup
-	both.Go(func() { pipe(a, b, idle, &last) })
-	both.Go(func() { pipe(b, a, idle, &last) })
-	both.Wait()
-}
-
-var pipeBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
-
-// pipe copies one way. On an error it closes both, since a stream with a hole
-// in it is worth nothing.
-func pipe(to, from net.Conn, idle time.Duration, last *atomic.Int64) {
-	buffer := pipeBuffers.Get().(*[32 << 10]byte)
-	defer pipeBuffers.Put(buffer)
-	for {
-		n, err := readActive(from, buffer[:], idle, last)
-		if n > 0 {
-			to.SetWriteDeadline(time.Now().Add(idle))
-			if _, werr := to.Write(buffer[:n]); werr != nil {
-				err = werr
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			_ = closeWrite(to)
-			return
-		case err != nil:
-			to.Close()
-			from.Close()
-			return
-		}
-	}
-}
-
-// readActive reads; a silence is an error only when the other way is silent too.
-func readActive(from net.Conn, b []byte, idle time.Duration, last *atomic.Int64) (int, error) {
-	for {
-		quietSince := time.Unix(0, last.Load())
-		from.SetReadDeadline(quietSince.Add(idle))
-		n, err := from.Read(b)
-		if n > 0 {
-			last.Store(time.Now().UnixNano())
-		}
-		var timeout net.Error
-		silent := errors.As(err, &timeout) && timeout.Timeout()
-		if n > 0 || !silent || !time.Unix(0, last.Load()).After(quietSince) {
-			return n, err
-		}
-	}
-}
-
-func closeWrite(c net.Conn) error {
-	if half, ok := c.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return c.Close()
+	sockets.Join(a, b, sockets.Idle{Both: idle, Write: idle})
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"gatehouse.dev/fake/sockets"
 )
 
 // udpSocket forwards datagrams. Those of one client are a flow: they go to one
@@ -42,7 +44,7 @@ type flow struct {
 const maxWaiting = 8
 
 func (d *DataPlane) newUDPSocket(conn *net.UDPConn, p *port) *udpSocket {
-	s := &udpSocket{plane: d, conn: conn, addr: addrPortOf(conn.LocalAddr()), flows: map[netip.AddrPort]*flow{}, open: map[*flow]bool{}}
+	s := &udpSocket{plane: d, conn: conn, addr: sockets.AddrPortOf(conn.LocalAddr()), flows: map[netip.AddrPort]*flow{}, open: map[*flow]bool{}}
 	s.port.Store(p)
 	s.loop.Go(s.receive)
 	return s

@@ -38,7 +38,7 @@ func bound(x *translate.Index, gateways []reconcile.Gateway, now time.Time) []lb
 			})
 		}
 	}
-	return slices.Concat(out, lost(gateways), failed(gateways))
+	return slices.Concat(out, lost(gateways), strangers(gateways), failed(gateways))
 }
 
 func ended(roots []lbmodel.Root, now time.Time) bool {
@@ -68,6 +68,22 @@ func lost(gateways []reconcile.Gateway) []lbmodel.Finding {
 				Condition: "Programmed", Reason: "Conflicted", Code: lbmodel.CodeOK,
 				Detail: "backends that another MeshBinding has, which comes first by name: " + strings.Join(m.Lost, ", "),
 			})
+		}
+	}
+	return out
+}
+
+// strangers are gateways whose own certificate leads to none of a mesh's roots.
+func strangers(gateways []reconcile.Gateway) []lbmodel.Finding {
+	var out []lbmodel.Finding
+	for _, g := range gateways {
+		for i := range g.Result.Meshes {
+			if m := &g.Result.Meshes[i]; m.Stranger != "" {
+				out = append(out, lbmodel.Finding{
+					About: lbmodel.Source{Kind: g.Key.Kind, Namespace: g.Key.Namespace, Name: g.Key.Name}, Condition: translate.CondMeshMember, Reason: "ForeignCertificate", Code: lbmodel.CodeOK,
+					Detail: m.Binding.String() + ": " + m.Stranger,
+				})
+			}
 		}
 	}
 	return out

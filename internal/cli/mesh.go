@@ -79,7 +79,10 @@ type view struct {
 	classes  []string // of ours
 	// doubt says that something could not be read, so that what is told may be wrong.
 	doubt bool
-	live  bool // it is a cluster's
+	// unread are the MeshBindings that could not be read, and files in which there may
+	// be one.
+	unread []string
+	live   bool // it is a cluster's
 }
 
 // look reads files or a cluster.
@@ -102,7 +105,7 @@ func (a *app) look(ctx context.Context, p place, secrets cluster.Secrets) (view,
 	s := loaded.Snapshot
 	return view{
 		index: translate.New(s, options), loaded: loaded, options: options, bindings: s.MeshBindings,
-		classes: a.ourClasses(s.GatewayClasses), doubt: loaded.Incomplete,
+		classes: a.ourClasses(s.GatewayClasses), doubt: loaded.Incomplete, unread: unreadBindings(loaded),
 	}, nil
 }
 
@@ -116,6 +119,7 @@ func (a *app) lookAtCluster(ctx context.Context, p place, options translate.Opti
 	options.NoTrustBundles = objects.NoTrustBundles
 	var classes []*gwv1.GatewayClass
 	v := view{options: options, live: true, doubt: len(objects.Forbidden) > 0}
+	v.unread = slices.DeleteFunc(slices.Clone(objects.Forbidden), func(kind string) bool { return kind != translate.KindMeshBinding })
 	for _, obj := range objects.All {
 		switch o := obj.(type) {
 		case *gwv1.GatewayClass:
@@ -132,6 +136,22 @@ func (a *app) lookAtCluster(ctx context.Context, p place, options translate.Opti
 		a.err.Printf("%s you have no right to list %s: what hangs on them is not known.\n", a.err.Paint(term.Yellow, "!"), strings.Join(objects.Forbidden, ", "))
 	}
 	return v, nil
+}
+
+// unreadBindings names the MeshBindings of files that could not be read, and the places
+// of what is not known to be something else.
+func unreadBindings(l *manifest.Loaded) []string {
+	var out []string
+	for _, p := range l.Problems {
+		switch p.Object.Kind {
+		case translate.KindMeshBinding:
+			out = append(out, p.Object.Object().String())
+		case "":
+			out = append(out, p.Place.String())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // ourClasses are the names of the classes of providers that are here, sorted.

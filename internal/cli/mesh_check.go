@@ -51,7 +51,7 @@ Meshes that no MeshBinding binds are told and do not count.`,
 				return err
 			}
 			c := checkedOf(report, class)
-			c.Refused = v.refused(class)
+			c.Refused, c.Unread = v.refused(class), v.unread
 			return a.showCheck(f, v, c)
 		},
 	}

@@ -96,6 +96,8 @@ type checked struct {
 	Counts  groupCounts    `json:"counts"` // without the meshes that nobody binds
 	// Refused are gateways that reach pods whose mesh does not let them in.
 	Refused []checkedRefusal `json:"refused"`
+	// Unread are the MeshBindings that could not be read, and files that may hold one.
+	Unread []string `json:"unread,omitzero"`
 }
 
 // checkedRefusal is a gateway and the Services' ports at which it is refused.

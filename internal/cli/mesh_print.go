@@ -17,11 +17,15 @@ import (
 // change.
 func (a *app) printCheck(c checked) {
 	if len(c.Meshes) == 0 {
+		if len(c.Unread) > 0 {
+			a.out.Printf("No mesh was found; whether there is a MeshBinding is not known, for this could not be read: %s.\n", strings.Join(c.Unread, ", "))
+			return
+		}
 		a.out.Println("No mesh was found, and no MeshBinding.")
 		return
 	}
 	for _, m := range c.Meshes {
-		a.printMesh(m)
+		a.printMesh(m, c.Unread)
 	}
 	if len(c.Outside) > 0 {
 		a.out.Printf("%s\n\n", a.out.Paint(term.Title, "In no mesh"))
@@ -42,8 +46,8 @@ func (a *app) printCheck(c checked) {
 	}
 }
 
-func (a *app) printMesh(m checkedMesh) {
-	a.out.Printf("%s  %s\n", a.out.Paint(term.Title, m.Mesh), a.out.Paint(term.Dim, m.standing()))
+func (a *app) printMesh(m checkedMesh, unread []string) {
+	a.out.Printf("%s  %s\n", a.out.Paint(term.Title, m.Mesh), a.out.Paint(term.Dim, m.standing(unread)))
 	for _, problem := range m.Problems {
 		if m.Binding == "" {
 			a.wrapped(term.Yellow, "!", problem)
@@ -67,10 +71,13 @@ func (a *app) printMesh(m checkedMesh) {
 	a.printFixes(m.Groups)
 }
 
-// standing is how a mesh and gateways are to one another.
-func (m checkedMesh) standing() string {
+// standing is how a mesh and gateways are to one another. One of the MeshBindings that
+// could not be read may be the mesh's.
+func (m checkedMesh) standing(unread []string) string {
 	var parts []string
 	switch {
+	case m.Binding == "" && len(unread) > 0:
+		parts = append(parts, "is there, and whether a MeshBinding binds it is not known, for this could not be read: "+strings.Join(unread, ", "))
 	case m.Binding == "":
 		parts = append(parts, "is there, and no MeshBinding binds it: this is what joining would be")
 	case len(m.Gateways) == 0:

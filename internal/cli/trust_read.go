@@ -90,10 +90,10 @@ func (t trusted) paint() term.Paint {
 
 // lives says what is in use now, as far as somebody knows.
 type lives struct {
-	// state is that of a root that its source publishes.
+	// state is that of a root that its source publishes, or that nobody can read.
 	state func(of reconcile.Gateway, trust string, r lbmodel.Root) trustState
-	// removing are the roots that no source publishes any more.
-	removing func(of reconcile.Gateway, trust string) []lbmodel.Root
+	// held are the roots that are there, be they published still or not.
+	held func(of reconcile.Gateway, trust string) []lbmodel.Root
 	// leaves are those that were issued, by Identity.Name.
 	leaves func(reconcile.Gateway) map[string]lbmodel.Leaf
 	// leaf is the state of one that a Secret holds.
@@ -111,8 +111,8 @@ func fromCloud(e *engine) lives {
 			}
 			return trustAdding
 		},
-		removing: func(g reconcile.Gateway, trust string) []lbmodel.Root { return e.loop.Roots(g)[trust] },
-		leaves:   e.loop.Leaves,
+		held:   func(g reconcile.Gateway, trust string) []lbmodel.Root { return e.loop.Roots(g)[trust] },
+		leaves: e.loop.Leaves,
 		leaf: func(g reconcile.Gateway, l lbmodel.Leaf) trustState {
 			for _, x := range e.graphOf(g) {
 				if x.Facts.Leaf != nil && x.Facts.Leaf.SHA256 == l.SHA256 {
@@ -148,10 +148,10 @@ func fromStatus(v view) lives {
 			}
 			return trustPublished
 		},
-		removing: func(_ reconcile.Gateway, trust string) []lbmodel.Root {
+		held: func(_ reconcile.Gateway, trust string) []lbmodel.Root {
 			var out []lbmodel.Root
 			for _, s := range status[trust] {
-				if s.State == v1alpha1.RootRemoving {
+				if s.State != v1alpha1.RootAdding {
 					out = append(out, lbmodel.Root{SHA256: s.SHA256, NotAfter: s.NotAfter.Time})
 				}
 			}
@@ -250,13 +250,16 @@ func (c *collecting) roots(g reconcile.Gateway, t lbmodel.Trust) {
 			State: c.state(g, t.Name, r), Source: cmp.Or(c.places[t.Name], t.Name),
 		})
 	}
-	for _, r := range c.removing(g, t.Name) {
+	for _, r := range c.held(g, t.Name) {
 		if holdsRoot(t.Roots, r.SHA256) {
 			continue
 		}
 		root := trusted{
 			What: isRoot, Of: of, Subject: r.Subject, SHA256: r.SHA256, NotBefore: begins(r), NotAfter: r.NotAfter,
 			State: trustRemoving, Source: "no longer published",
+		}
+		if t.Unknown && r.Dropped.IsZero() {
+			root.State, root.Source = c.state(g, t.Name, r), "cannot be read now: it stays"
 		}
 		if !r.Dropped.IsZero() {
 			until := r.Dropped.Add(time.Duration(t.Overlap)).UTC()

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"gatehouse.dev/internal/cli/term"
+	"gatehouse.dev/internal/reconcile"
 	"gatehouse.dev/lbmodel"
 	"gatehouse.dev/meshsync"
 )
@@ -39,6 +41,43 @@ MeshBinding/istio
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestHeldRoots: what is held is listed with its state, also before it is dropped, and
+// while nobody can read what is published.
+func TestHeldRoots(t *testing.T) {
+	const trust = "MeshBinding/istio"
+	a, b := lbmodel.Root{SHA256: "a", NotAfter: days(9)}, lbmodel.Root{SHA256: "b", NotAfter: days(9)}
+	dropped := a
+	dropped.Dropped = noon()
+	for _, c := range []struct {
+		name, why string
+		trust     lbmodel.Trust
+		held      []lbmodel.Root
+		want      []string
+	}{
+		{"published", "nothing to tell", lbmodel.Trust{Roots: []lbmodel.Root{a}}, []lbmodel.Root{a}, []string{"a Trusted"}},
+		{"published no more", "the next apply drops it", lbmodel.Trust{Roots: []lbmodel.Root{b}}, []lbmodel.Root{a, b}, []string{"b Trusted", "a Removing no longer published"}},
+		{"dropped", "it stays for the overlap", lbmodel.Trust{Roots: []lbmodel.Root{b}}, []lbmodel.Root{dropped, b}, []string{"b Trusted", "a Removing no longer published"}},
+		{"unread", "nothing is removed for it", lbmodel.Trust{Unknown: true}, []lbmodel.Root{a}, []string{"a Trusted cannot be read now: it stays"}},
+		{"unread after it was dropped", "", lbmodel.Trust{Unknown: true}, []lbmodel.Root{dropped}, []string{"a Removing no longer published"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.trust.Name = trust
+			l := collecting{now: noon(), seen: map[trusted]bool{}, lives: lives{
+				state: func(reconcile.Gateway, string, lbmodel.Root) trustState { return trustedNow },
+				held:  func(reconcile.Gateway, string) []lbmodel.Root { return c.held },
+			}}
+			l.roots(reconcile.Gateway{}, c.trust)
+			var got []string
+			for _, x := range l.out {
+				got = append(got, strings.TrimSuffix(x.SHA256+" "+string(x.State)+" "+x.Source, " "+trust))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", c.why, diff)
+			}
+		})
 	}
 }
 

@@ -92,7 +92,7 @@ func (s *server) tellWaits(done reconcile.Pass) {
 	for _, g := range done.Groups {
 		for _, w := range g.Outcome.Held.Later {
 			if w.Unmet() {
-				now = append(now, w.String())
+				now = append(now, waitText(w))
 			}
 		}
 	}
@@ -102,9 +102,17 @@ func (s *server) tellWaits(done reconcile.Pass) {
 			s.say(term.Yellow, "!", "and %d more wait", len(fresh)-i)
 			break
 		}
-		s.say(term.Yellow, "!", "waits: %s", text)
+		s.say(term.Yellow, "!", "%s", text)
 	}
 	s.told.waits = now
+}
+
+// waitText says that something waits, once: some reasons begin with it.
+func waitText(w lbmodel.Wait) string {
+	if strings.HasPrefix(w.Why, "waits") {
+		return w.String()
+	}
+	return "waits: " + w.String()
 }
 
 // tellTrouble says of a backend that it fails, and why its clients get a plain 502.

@@ -68,3 +68,16 @@ func TestWayOut(t *testing.T) {
 		}
 	}
 }
+
+// TestWaitText: that something waits is said once.
+func TestWaitText(t *testing.T) {
+	id := lbmodel.ID{Kind: "Pool", Name: "cart"}
+	for _, c := range []struct{ name, why, want string }{
+		{"a probe's", "waits: no pod takes it", "Pool.cart waits: no pod takes it"},
+		{"a policy's", "would be created, but is paused", "waits: Pool.cart would be created, but is paused"},
+	} {
+		if got := waitText(lbmodel.Wait{ID: id, Why: c.why}); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}

@@ -27,6 +27,7 @@ func TestDelayOf(t *testing.T) {
 		{"nothing", nil, 1, 0},
 		{"denied once", []error{failed(lbmodel.CodeDenied)}, 1, time.Minute},
 		{"denied again and again", []error{failed(lbmodel.CodeDenied)}, 9, 30 * time.Minute},
+		{"denied, and there to be seen", []error{&lbmodel.Error{Code: lbmodel.CodeDenied, RetryAfter: time.Minute}}, 9, time.Minute},
 		{"pending", []error{failed(lbmodel.CodePending)}, 1, 2 * time.Second},
 		{"invalid", []error{failed(lbmodel.CodeInvalid)}, 1, 0},
 		{"the soonest counts", []error{failed(lbmodel.CodeDenied), failed(lbmodel.CodePending)}, 1, 2 * time.Second},

@@ -71,13 +71,18 @@ var rules = []rule{
 	{
 		name: "the AWS emulator", of: "gatehouse.dev/fake/awsapi/live",
 		deps:   []string{"gatehouse.dev/", "k8s.io/", "sigs.k8s.io/", "github.com/aws/", "cloud.google.com/"},
-		except: []string{"gatehouse.dev/fake/awsapi"},
+		except: []string{"gatehouse.dev/fake/awsapi", "gatehouse.dev/fake/sockets"},
 		why:    "the emulator does what AWS does, not what our provider or AWS's SDK believes",
+	},
+	{
+		name: "sockets", of: "gatehouse.dev/fake/sockets",
+		deps: []string{"gatehouse.dev/", "k8s.io/", "sigs.k8s.io/", "github.com/aws/", "cloud.google.com/"},
+		why:  "load balancers that must not know of one another share them",
 	},
 	{
 		name: "the data plane", of: "gatehouse.dev/fake/dataplane",
 		deps:   []string{"gatehouse.dev/", "k8s.io/", "sigs.k8s.io/", "github.com/aws/", "cloud.google.com/"},
-		except: []string{"gatehouse.dev/lbmodel", "gatehouse.dev/fake/settings"},
+		except: []string{"gatehouse.dev/lbmodel", "gatehouse.dev/fake/settings", "gatehouse.dev/fake/sockets"},
 		why:    "a data plane serves what it is given and asks nobody",
 	},
 	{

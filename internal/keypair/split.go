@@ -36,6 +36,7 @@ func (p *Split) take(crt, private []byte) error {
 		return err
 	}
 	p.Public.Leaf = LeafOf(chain[0])
+	p.Public.Leaf.Authority = lbmodel.AuthorityOf(chain)
 	key, err := parseKey(private)
 	if err != nil {
 		return err
@@ -50,7 +51,7 @@ func (p *Split) take(crt, private []byte) error {
 	return nil
 }
 
-// LeafOf is what is to be known of a certificate.
+// LeafOf is what is to be known of a certificate by itself, without its chain.
 func LeafOf(c *x509.Certificate) *lbmodel.Leaf {
 	sum := sha256.Sum256(c.Raw)
 	leaf := &lbmodel.Leaf{

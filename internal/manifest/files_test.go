@@ -169,6 +169,11 @@ func TestStdin(t *testing.T) {
 	if d := cmp.Diff(want, texts(loaded.Problems)); d != "" {
 		t.Errorf("problems (-want +got):\n%s", d)
 	}
+	loaded, err = Load(t.Context(), Options{Paths: []string{"-"}, Stdin: strings.NewReader("\n")})
+	must(t, err)
+	if d := cmp.Diff([]string{"-: " + emptyInput}, texts(loaded.Problems)); d != "" {
+		t.Errorf("nothing on standard input (-want +got):\n%s", d)
+	}
 	_, err = read(found{path: stdin}, &endless{}, Limits{FileBytes: 1 << 10})
 	if err == nil || !strings.Contains(err.Error(), "more than 1.0 KiB") {
 		t.Errorf("endless input: error is %v, want the limit", err)

@@ -169,7 +169,10 @@ func (l *loader) read(ctx context.Context) error {
 
 // emptyFile: what an interrupted write leaves looks like this, and whoever wants
 // no objects says so with a comment or without a file.
-const emptyFile = "is empty; half written? If it shall hold nothing, remove it or write a comment (#) into it"
+const (
+	emptyFile  = "is empty; half written? If it shall hold nothing, remove it or write a comment (#) into it"
+	emptyInput = "standard input is empty: did what writes to it fail? If it shall hold nothing, write a comment (#) into it"
+)
 
 func (l *loader) file(file found) error {
 	text, err := read(file, l.Stdin, l.Limits)
@@ -181,7 +184,11 @@ func (l *loader) file(file found) error {
 	l.policies[file.path] = bytes.Contains(text, []byte(translate.KindBackendTLSPolicy)) || bytes.Contains(text, []byte(translate.KindMeshBinding))
 	l.loaded.Files = append(l.loaded.Files, file.path)
 	if len(bytes.TrimSpace(text)) == 0 {
-		l.bad(Problem{Place: Place{File: file.path}, Message: emptyFile})
+		message := emptyFile
+		if file.path == stdin {
+			message = emptyInput
+		}
+		l.bad(Problem{Place: Place{File: file.path}, Message: message})
 		return nil
 	}
 	l.pending += int64(len(text))

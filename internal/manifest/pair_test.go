@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -167,6 +168,7 @@ func TestLeafFacts(t *testing.T) {
 	want := &lbmodel.Leaf{
 		SHA256: keypair.LeafOf(cert).SHA256, NotBefore: noon.Add(-time.Hour), NotAfter: noon.Add(time.Hour),
 		DNSNames: []string{"a.example"}, URIs: []string{"spiffe://td/gw"}, Issuer: "CN=Test Root", KeyType: "ECDSA",
+		Authority: hex.EncodeToString(ca.cert.SubjectKeyId),
 	}
 	if d := cmp.Diff(want, public.Leaf); d != "" {
 		t.Errorf("leaf (-want +got):\n%s", d)

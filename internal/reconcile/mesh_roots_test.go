@@ -157,7 +157,7 @@ func TestRootsOfABinding(t *testing.T) {
 		{"A", "nothing is there yet", func() error { return nil }, "A Adding", "A Trusted"},
 		{"A and B", "", func() error { return w.mesh.Add(ca.Root{Name: "B"}) }, "A Trusted, B Adding", "A Trusted, B Trusted"},
 		{"B signs", "no root changes", func() error { return w.mesh.SignBy("B") }, "A Trusted, B Trusted", "A Trusted, B Trusted"},
-		{"B", "A stays for the overlap", func() error { return w.mesh.Drop("A") }, "B Trusted", "? Removing, B Trusted"},
+		{"B", "A stays for the overlap", func() error { return w.mesh.Drop("A") }, "? Removing, B Trusted", "? Removing, B Trusted"},
 		{"a day later", "and then goes", func() error { w.now = w.now.Add(25 * time.Hour); return nil }, "? Removing, B Trusted", "B Trusted"},
 	} {
 		if err := c.change(); err != nil {
@@ -166,6 +166,25 @@ func TestRootsOfABinding(t *testing.T) {
 		before, after := w.step()
 		if got, want := fmt.Sprintf("%s; %s", before, after), c.before+"; "+c.after; got != want {
 			t.Errorf("step %d, %s: %s: got %q, want %q", i, c.name, c.why, got, want)
+		}
+	}
+}
+
+// TestRootsUnread: while nobody can read what a mesh publishes, what the cloud holds
+// is told all the same.
+func TestRootsUnread(t *testing.T) {
+	w := newMeshWorld(t)
+	w.step()
+	gone := w.bundle()
+	gone.Data = nil
+	w.loop.Change(translate.Change{Put: []any{gone}})
+	if _, err := w.loop.Plan(t.Context(), w.all()); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range w.loop.Gateways() {
+		held := w.loop.Roots(g)["MeshBinding/istio"]
+		if !g.Result.Meshes[0].Trust.Unknown || len(held) != 1 || w.nameOf(held[0].SHA256) != "A" {
+			t.Errorf("%s holds %v, want A", g.Key, held)
 		}
 	}
 }

@@ -131,8 +131,8 @@ func (l *Loop) Leaves(g Gateway) map[string]lbmodel.Leaf {
 }
 
 // Roots are what a gateway holds in the cloud of the trust of its meshes, by
-// Trust.Name: those that are published, and those that are on their way out. It makes
-// no call.
+// Trust.Name: those that are published, those that are on their way out or will be with
+// the next apply, and all while nobody can read what is published. It makes no call.
 func (l *Loop) Roots(g Gateway) map[string][]lbmodel.Root {
 	account := l.accounts[g.Result.Provider]
 	if account == nil || len(g.Result.Meshes) == 0 {
@@ -148,7 +148,11 @@ func (l *Loop) Roots(g Gateway) map[string][]lbmodel.Root {
 	for id, r := range account.Observed(g.Result.Gateway.Owner) {
 		there, is := r.Spec.(lbmodel.Rooted)
 		for _, m := range g.Result.Meshes {
-			if is && (whose[id] == m.Trust.Name || whose[id] == "" && holdsSome(m.Trust, there.TrustRoots())) {
+			switch {
+			case !is:
+			case whose[id] == m.Trust.Name:
+				out[m.Trust.Name] = append(out[m.Trust.Name], there.TrustRoots()...)
+			case whose[id] == "" && holdsSome(m.Trust, there.TrustRoots()):
 				out[m.Trust.Name] = append(out[m.Trust.Name], rootsOf(m.Trust, there.TrustRoots())...)
 			}
 		}
@@ -166,7 +170,7 @@ func publishes(trust lbmodel.Trust, r lbmodel.Root) bool {
 	return slices.ContainsFunc(trust.Roots, func(w lbmodel.Root) bool { return w.SHA256 == r.SHA256 })
 }
 
-// rootsOf are those of a trust among what its place holds.
+// rootsOf are those of a trust among what a place holds that may be another's too.
 func rootsOf(trust lbmodel.Trust, there []lbmodel.Root) []lbmodel.Root {
 	return slices.DeleteFunc(slices.Clone(there), func(r lbmodel.Root) bool { return !publishes(trust, r) && r.Dropped.IsZero() })
 }

@@ -110,7 +110,7 @@ func (t *translation) joinMeshes() {
 	}
 	t.memberships = make([]Membership, len(t.members))
 	for i, m := range t.members {
-		t.memberships[i] = Membership{Binding: m.key, Account: m.account, Trust: m.trust.trust, Problems: m.trust.problems, Identity: m.identity}
+		t.memberships[i] = Membership{Binding: m.key, Account: m.account, Trust: m.trust.trust, Problems: m.trust.problems, Identity: m.identity, Stranger: t.stranger(&t.members[i])}
 	}
 	t.abilities = t.class.features
 	if t.class.everything {

@@ -44,6 +44,9 @@ type Membership struct {
 	Lost []string
 	// Outside are backends of which no pod is in any of the gateway's meshes.
 	Outside []string
+	// Stranger says that a certificate which the Gateway names itself leads to none of
+	// the mesh's roots; "" is that nothing is known against it.
+	Stranger string
 }
 
 // meshUse is a use of a backend by a member, and what decided it: as long as that

@@ -94,3 +94,18 @@ func sayingOf(all []metav1.Condition, kind string) string {
 	}
 	return ""
 }
+
+// TestPendingForProof: nobody is asked for a certificate before a pod was seen to take
+// the gateway, and MeshMember says what is in the way.
+func TestPendingForProof(t *testing.T) {
+	x := indexOf(t, readFile(t, "mesh-istio-strict", "in.yaml"))
+	gateway, pool := meshedPool(t, translateAll(t, x))
+	const says = "wrong SAN: of nobody"
+	x, _ = x.With(Change{Put: []any{&Sight{Binding: "istio", Pools: []PoolSight{{gateway, pool, true, says}}}}})
+	results := translateAll(t, x)
+	v := (&statusWriter{x: x, results: results, outcomes: map[Key]Outcome{gateway: {}}, now: now()}).view(gateway, results[gateway])
+	got, _ := v.meshMember(verdict{})
+	if got.reason != reasonIdentityPending || !strings.HasSuffix(got.message, ": the probe says: "+says) {
+		t.Errorf("MeshMember says %s: %s", got.reason, got.message)
+	}
+}

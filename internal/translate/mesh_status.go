@@ -177,7 +177,10 @@ func (v *gatewayView) membership(m *Membership, have verdict) (bad verdict, know
 	if !v.applied {
 		return verdict{}, false
 	}
-	return v.heldIdentity(id), true
+	if bad = v.heldIdentity(id); bad.reason == reasonIdentityPending {
+		bad.message += m.unproven()
+	}
+	return bad, true
 }
 
 // meshIdentity is the certificate that the gateway shall have of a mesh. It asks for
@@ -222,6 +225,18 @@ func (v *gatewayView) heldIdentity(id lbmodel.Identity) verdict {
 	}
 }
 
+// unproven is what probes say of the first group that does not take the gateway: where
+// a binding wants proof, nobody is asked for a certificate before.
+func (m *Membership) unproven() string {
+	for _, g := range m.Groups {
+		if _, works := g.failed(); !works {
+			text, _ := g.probed()
+			return "; " + g.who() + ": " + text
+		}
+	}
+	return ""
+}
+
 func because(err error) string {
 	if err == nil {
 		return ""
@@ -243,6 +258,9 @@ func (m *Membership) text() string {
 	out := fmt.Sprintf("%s: groups of pods reached as a member: %d", m.Binding, direct)
 	if blocked > 0 {
 		out += fmt.Sprintf(", %d blocked", blocked)
+	}
+	if m.Stranger != "" {
+		out += "; " + m.Stranger
 	}
 	return out
 }

@@ -123,6 +123,9 @@ func (r *consulReader) read(ctx context.Context) (reading, error) {
 
 // because adds what Consul says of a refusal.
 func (r *consulReader) because(err error, a answer) error {
+	if a.status == http.StatusForbidden && r.Token == "" {
+		err = fmt.Errorf("%w: no token was sent, and this Consul wants one", err)
+	}
 	if text := said(string(a.body), r.Token); a.status >= 400 && text != "" {
 		return fmt.Errorf("%w: %s", err, text)
 	}

@@ -214,6 +214,16 @@ func TestConsulTLS(t *testing.T) {
 	}
 }
 
+// TestConsulWithoutToken: who sent no token is told so, and not of a token that is wrong.
+func TestConsulWithoutToken(t *testing.T) {
+	d, settings := serveDocuments(t)
+	d.answer(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "Permission denied", http.StatusForbidden) })
+	h := watch(t, Consul{URL: d.URL, ServerRoots: settings.WebRoots, ServerName: "example.com"}, newClock())
+	if got, want := h.one().Problem, "status 403: no token was sent, and this Consul wants one: Permission denied"; !strings.HasSuffix(got, want) {
+		t.Errorf("problem %q, want %q", got, want)
+	}
+}
+
 // TestConsulStreamTLS: a Consul that its own roots and name do not verify has no
 // roots for us.
 func TestConsulStreamTLS(t *testing.T) {

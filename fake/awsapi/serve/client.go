@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+
+	"gatehouse.dev/fake/sockets"
 )
 
 // clientConn is a client's connection with whom it is from.
@@ -40,7 +42,7 @@ type origins struct {
 
 // identify finds out whom a connection is from.
 func (s *Server) identify(raw *net.TCPConn) *clientConn {
-	remote := addrPortOf(raw.RemoteAddr())
+	remote := sockets.AddrPortOf(raw.RemoteAddr())
 	c := &clientConn{TCPConn: raw, release: func() {}}
 	s.origins.mu.Lock()
 	defer s.origins.mu.Unlock()
@@ -70,7 +72,7 @@ func (s *Server) dialALB(ctx context.Context, address netip.AddrPort, o origin) 
 	if s.origins.from == nil {
 		s.origins.from = map[netip.AddrPort]origin{}
 	}
-	s.origins.from[addrPortOf(conn.LocalAddr())] = o
+	s.origins.from[sockets.AddrPortOf(conn.LocalAddr())] = o
 	return conn, nil
 }
 

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"gatehouse.dev/fake/sockets"
 )
 
 // socketKey says which socket is the same as before.
@@ -140,7 +142,7 @@ type tcpSocket struct {
 	front    atomic.Pointer[front]
 	base     *tls.Config
 	server   *http.Server // of Application Load Balancers
-	requests *handover
+	requests *sockets.Handover
 	draining atomic.Bool
 
 	fresh    sync.Map       // connections without a request yet
@@ -152,7 +154,7 @@ type tcpSocket struct {
 }
 
 func (s *Server) newTCPSocket(l *net.TCPListener, key socketKey, f *front) *tcpSocket {
-	t := &tcpSocket{plane: s, key: key, listener: l, addr: addrPortOf(l.Addr()), requests: newHandover(l.Addr())}
+	t := &tcpSocket{plane: s, key: key, listener: l, addr: sockets.AddrPortOf(l.Addr()), requests: sockets.NewHandover(l.Addr())}
 	t.lifetime, t.cut = context.WithCancel(context.Background())
 	t.front.Store(f)
 	t.base = &tls.Config{MinVersion: tls.VersionTLS10, GetConfigForClient: t.tlsConfig, Time: s.options.Clock.Now}
@@ -227,9 +229,9 @@ func (s *tcpSocket) dispatch(raw *net.TCPConn) {
 	case s.server == nil:
 		s.streams.Go(func() { s.serveStream(conn, f) })
 	case f.Protocol == HTTPS:
-		s.requests.give(tls.Server(conn, s.base))
+		s.requests.Give(tls.Server(conn, s.base))
 	default:
-		s.requests.give(conn)
+		s.requests.Give(conn)
 	}
 }
 
@@ -275,54 +277,4 @@ func (s *tcpSocket) note(c net.Conn, state http.ConnState) {
 	} else {
 		s.fresh.Delete(c)
 	}
-}
-
-// handover is a net.Listener of connections that were accepted elsewhere.
-type handover struct {
-	conns  chan net.Conn
-	done   chan struct{}
-	once   sync.Once
-	listen net.Addr
-}
-
-func newHandover(addr net.Addr) *handover {
-	return &handover{conns: make(chan net.Conn), done: make(chan struct{}), listen: addr}
-}
-
-func (h *handover) give(c net.Conn) {
-	select {
-	case h.conns <- c:
-	case <-h.done:
-		c.Close()
-	}
-}
-
-// Accept implements net.Listener.
-func (h *handover) Accept() (net.Conn, error) {
-	select {
-	case c := <-h.conns:
-		return c, nil
-	case <-h.done:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (h *handover) Close() error {
-	h.once.Do(func() { close(h.done) })
-	return nil
-}
-
-// Addr implements net.Listener.
-func (h *handover) Addr() net.Addr { return h.listen }
-
-func addrPortOf(a net.Addr) netip.AddrPort {
-	var ap netip.AddrPort
-	switch a := a.(type) {
-	case *net.TCPAddr:
-		ap = a.AddrPort()
-	case *net.UDPAddr:
-		ap = a.AddrPort()
-	}
-	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }

@@ -3,13 +3,11 @@ package serve
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"io"
 	"net"
 	"net/netip"
 	"sync"
-	"sync/atomic"
-	"time"
+
+	"gatehouse.dev/fake/sockets"
 )
 
 // serveStream is a connection of a Network Load Balancer.
@@ -130,7 +128,7 @@ func (s *tcpSocket) reach(w *way, raw *clientConn, session *tls.Conn) (net.Conn,
 	if w.group.Type == TargetALB {
 		conn, err = s.plane.dialALB(ctx, s.plane.whereIs(&w.member.Target), origin{raw.client, s.front.Load().balancer.SecurityGroups})
 	} else {
-		conn, err = dialAs(ctx, addrPortOf(raw.RemoteAddr()).Addr(), w)
+		conn, err = dialAs(ctx, sockets.AddrPortOf(raw.RemoteAddr()).Addr(), w)
 	}
 	if err != nil {
 		return nil, err
@@ -180,12 +178,7 @@ func (s *tcpSocket) join(f *front, w *way, raw *clientConn, client, backend net.
 			abort(why)
 		}
 	})
-	var last atomic.Int64
-	last.Store(time.Now().UnixNano())
-	var both sync.WaitGroup
-	both.Go(func() { pipe(client, backend, f.attributes.tcpIdle, &last) })
-	both.Go(func() { pipe(backend, client, f.attributes.tcpIdle, &last) })
-	both.Wait()
+	sockets.Join(client, backend, sockets.Idle{Both: f.attributes.tcpIdle})
 	end()
 	watcher.Wait()
 }
@@ -211,53 +204,4 @@ func awaitEnd(life context.Context, w *way, flow *flow, ended <-chan struct{}) s
 	case <-life.Done():
 		return "the listener is gone"
 	}
-}
-
-var pipeBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
-
-// pipe copies one way. The end of data is passed on; an error ends both.
-func pipe(to, from net.Conn, idle time.Duration, last *atomic.Int64) {
-	buffer := pipeBuffers.Get().(*[32 << 10]byte)
-	defer pipeBuffers.Put(buffer)
-	for {
-		n, err := readActive(from, buffer[:], idle, last)
-		if n > 0 {
-			if _, werr := to.Write(buffer[:n]); werr != nil {
-				err = werr
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			_ = closeWrite(to)
-			return
-		case err != nil:
-			to.Close()
-			from.Close()
-			return
-		}
-	}
-}
-
-// readActive reads; a silence is an error only when the other way is silent too.
-func readActive(from net.Conn, b []byte, idle time.Duration, last *atomic.Int64) (int, error) {
-	for {
-		quietSince := time.Unix(0, last.Load())
-		from.SetReadDeadline(quietSince.Add(idle))
-		n, err := from.Read(b)
-		if n > 0 {
-			last.Store(time.Now().UnixNano())
-		}
-		var timeout net.Error
-		silent := errors.As(err, &timeout) && timeout.Timeout()
-		if n > 0 || !silent || !time.Unix(0, last.Load()).After(quietSince) {
-			return n, err
-		}
-	}
-}
-
-func closeWrite(c net.Conn) error {
-	if half, ok := c.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return c.Close()
 }

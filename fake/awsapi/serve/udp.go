@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"gatehouse.dev/fake/sockets"
 )
 
 // udpIdle is how long a UDP flow lives without a datagram.
@@ -37,7 +39,7 @@ type udpFlow struct {
 }
 
 func (s *Server) newUDPSocket(conn *net.UDPConn, key socketKey, f *front) *udpSocket {
-	u := &udpSocket{plane: s, key: key, conn: conn, addr: addrPortOf(conn.LocalAddr()), flows: map[netip.AddrPort]*udpFlow{}}
+	u := &udpSocket{plane: s, key: key, conn: conn, addr: sockets.AddrPortOf(conn.LocalAddr()), flows: map[netip.AddrPort]*udpFlow{}}
 	u.front.Store(f)
 	u.loop.Go(u.receive)
 	return u

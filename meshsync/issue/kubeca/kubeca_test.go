@@ -76,9 +76,8 @@ func TestCSRRefused(t *testing.T) {
 				t.Errorf("%v, want %q: %s", e, tc.says, tc.why)
 			}
 			if tc.want == lbmodel.CodeDenied { // nobody is asked again as long as the refusal is there
-				w.refused(lbmodel.CodeDenied)
-				if r.creates != 1 {
-					t.Errorf("%d requests, want that it is left at one", r.creates)
+				if e := w.refused(lbmodel.CodeDenied); r.creates != 1 || e.RetryAfter != relax {
+					t.Errorf("%d requests, again after %s: want that it is left at one, and looked at", r.creates, e.RetryAfter)
 				}
 				clear(r.objects) // by Kubernetes, an hour later
 			}

@@ -50,7 +50,7 @@ func encode(csr []byte) []byte {
 
 const (
 	look  = 5 * time.Second // how soon to look at an open request again
-	relax = 5 * time.Minute // and at one that was refused, and is there still
+	relax = time.Minute     // and at one that was refused: somebody may delete it
 )
 
 // pending is a request that is open.
@@ -61,7 +61,8 @@ func pending(op, format string, args ...any) error {
 }
 
 // denied is a request that was refused, and is there to be looked at: as long as it
-// is, no other is made.
+// is, no other is made. Each look is one GET, and their pace does not grow
+// (lbmodel.NextTry.Delay): who deletes it is promised another.
 func denied(op, format string, args ...any) error {
 	e := lbmodel.Errorf(lbmodel.CodeDenied, op, lbmodel.ID{}, format, args...)
 	e.RetryAfter = relax
