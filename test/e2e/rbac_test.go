@@ -38,7 +38,8 @@ const (
 // bring about at will. Every other right must be used.
 var conditional = map[string]string{
 	"patch /events": "an event that is told again within ten minutes is counted up",
-	"get gateway.networking.k8s.io/gatewayclasses": "read again when somebody else has changed it between our look and our finalizer",
+	"get gateway.networking.k8s.io/gatewayclasses": finalized,
+	"get gatehouse.dev/gatewayparameters":          finalized,
 	"get gatehouse.dev/gatewayplans":               "read again when somebody else has changed it between our look and its status",
 
 	"get gateway.networking.k8s.io/listenersets":       rewritten,
@@ -52,7 +53,10 @@ var conditional = map[string]string{
 	"get gatehouse.dev/meshbindings":                   rewritten,
 }
 
-const rewritten = "read again when another controller has written its status between our look and ours"
+const (
+	rewritten = "read again when another controller has written its status between our look and ours"
+	finalized = "read again when somebody else has changed it between our look and our finalizer"
+)
 
 // right is something that a rule grants, or a request that was made.
 func right(verb, group, resource string) string { return verb + " " + group + "/" + resource }
