@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/providers/naming"
 )
 
 // admitNew checks what is particular to a new object, and reads its body.
@@ -15,7 +16,7 @@ func (c *Cloud) admitNew(r CreateRequest) (Body, error) {
 	switch {
 	case r.Location == "" || len(known) > 0 && !slices.Contains(known, r.Location):
 		return nil, refuse(UnknownLocation, "there is no location %q; there are %s", r.Location, strings.Join(known, ", "))
-	case !legalName(r.Name):
+	case !naming.Legal(r.Name, NameLimit):
 		return nil, refuse(InvalidArgument, "name %q is not a DNS label of at most %d characters", r.Name, NameLimit)
 	case r.Key != nil && r.Kind != KindCertificate:
 		return nil, refuse(InvalidArgument, "a %s has no key", r.Kind)

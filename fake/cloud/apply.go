@@ -9,6 +9,7 @@ import (
 
 	"gatehouse.dev/lbmodel"
 	"gatehouse.dev/providers"
+	"gatehouse.dev/providers/naming"
 )
 
 // pollAfter is how long a client waits before it looks again at what takes time.
@@ -149,7 +150,7 @@ func (a *applier) find(ctx context.Context) (*Object, error) {
 
 // name is the name in the cloud: clusters that share an account keep apart.
 func (a *applier) name() string {
-	return Name(a.step.ID.Name[:max(0, len(a.step.ID.Name)-hashLength-1)], a.owner.Cluster, a.step.ID.Kind, a.step.ID.Name)
+	return Name(a.step.ID.Name[:max(0, len(a.step.ID.Name)-naming.HashLength-1)], a.owner.Cluster, a.step.ID.Kind, a.step.ID.Name)
 }
 
 func (a *applier) tags() Tags {

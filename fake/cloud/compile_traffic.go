@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/providers/naming"
 )
 
 // addPools adds the pools and the endpoint groups that they speak to.
@@ -57,7 +58,7 @@ func (c *compiler) named(in map[string]Ref, kind, name string, about lbmodel.Sou
 		return ref
 	}
 	c.find(about, "Programmed", "Invalid", lbmodel.CodeInternal, "the gateway has no %s named %q", kind, name)
-	return RefTo(lbmodel.ID{Kind: kind, Location: c.settings.Location, Name: "missing-" + label(name, NameLimit)})
+	return RefTo(lbmodel.ID{Kind: kind, Location: c.settings.Location, Name: "missing-" + naming.Label(name, NameLimit)})
 }
 
 // groupOf is the endpoint group of a pool. It is the same for every pool of the
@@ -149,13 +150,13 @@ func rulesOf(l lbmodel.Listener) []lbmodel.Rule {
 // that does something else, or stands elsewhere, is updated in place. Equal
 // matches (only the first of them is ever reached) are told apart by a count.
 func (c *compiler) addRules(listener lbmodel.ID, rules []lbmodel.Rule) {
-	numbers := canonicalNumbers(len(rules))
+	canonical := numbers.Canonical(len(rules))
 	met := map[string]int{}
 	for i, r := range rules {
 		key := r.Hostname + " " + string(encode(r.Match))
 		id := c.id(KindRule, cmp.Or(r.Match.Path.Value, r.Hostname, "rule"), listener.Name, key, strconv.Itoa(met[key]))
 		met[key]++
-		spec := &Rule{Listener: RefTo(listener), Number: numbers[i], Hostname: r.Hostname, Match: r.Match}
+		spec := &Rule{Listener: RefTo(listener), Number: canonical[i], Hostname: r.Hostname, Match: r.Match}
 		spec.sources, spec.whole = sources(r.Source), c.whole()
 		spec.Action = c.action(r, spec)
 		c.add(id, spec)

@@ -11,7 +11,7 @@ import (
 // service but what any client could call.
 func TestTheProviderUsesThePublicAPIOnly(t *testing.T) {
 	calls := 0
-	for _, name := range []string{"provider.go", "offers.go", "compile.go", "compile_traffic.go", "place.go", "number.go", "observe.go", "apply.go", "codes.go"} {
+	for _, name := range []string{"provider.go", "offers.go", "compile.go", "compile_traffic.go", "place.go", "observe.go", "apply.go", "codes.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/providers/numbering"
 )
 
 // Place implements providers.Compiler. It decides what depends on what is there
@@ -141,13 +142,17 @@ func bindLeaves(out, want lbmodel.Graph) {
 	}
 }
 
+// numbers are those of rules: sixteen can be put, one after the other, into the same
+// place before others must move.
+var numbers = numbering.Space{Max: MaxNumber, Stride: 1 << 16}
+
 // placeRules gives the rules of every listener in out their numbers.
 func placeRules(out, have lbmodel.Graph) []lbmodel.Finding {
 	wanted, there := rulesByListener(out), rulesByListener(have)
 	var findings []lbmodel.Finding
 	for _, listener := range slices.Sorted(maps.Keys(wanted)) {
 		rules := wanted[listener]
-		numbers, ok := renumber(numbersOf(rules, there[listener]))
+		placed, ok := numbers.Place(numbersOf(rules, there[listener]))
 		if !ok {
 			findings = append(findings, lbmodel.Finding{
 				About: ownerSource(out[rules[0].id].Owner), Condition: "Programmed", Reason: "NoResources", Code: lbmodel.CodeQuota,
@@ -156,9 +161,9 @@ func placeRules(out, have lbmodel.Graph) []lbmodel.Finding {
 			continue
 		}
 		for i, r := range rules {
-			if r.spec.Number != numbers[i] {
+			if r.spec.Number != placed[i] {
 				spec := *r.spec
-				spec.Number = numbers[i]
+				spec.Number = placed[i]
 				out[r.id] = placeSpec(out[r.id], &spec)
 			}
 		}

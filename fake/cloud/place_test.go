@@ -170,18 +170,18 @@ func TestForeignRulesInOurListener(t *testing.T) {
 	l := newLoop(t, c, nil)
 	l.apply(gw)
 	listener := slices.IndexFunc(c.Dump(), func(o Object) bool { return o.Kind == KindListener })
-	mustCreate(t, c, KindRule, "theirs", &Rule{Listener: ref(c.Dump()[listener]), Number: 2 * stride, Action: lbmodel.Action{Fixed: &lbmodel.Fixed{Status: 418}}})
+	mustCreate(t, c, KindRule, "theirs", &Rule{Listener: ref(c.Dump()[listener]), Number: 2 * numbers.Stride, Action: lbmodel.Action{Fixed: &lbmodel.Fixed{Status: 418}}})
 	gw.Listeners[0].Rules = append(gw.Listeners[0].Rules, prefix("/b", "a"))
 	if got := l.apply(gw); len(got) != 1 {
 		t.Errorf("the steps are %v", steps(got))
 	}
-	var numbers []int32
+	var got []int32
 	for _, o := range c.Dump() {
 		if o.Kind == KindRule {
-			numbers = append(numbers, fromJSON[Rule](t, o.Body).Number)
+			got = append(got, fromJSON[Rule](t, o.Body).Number)
 		}
 	}
-	if !slices.Equal(numbers, []int32{stride, 2 * stride, 2*stride + 1}) {
-		t.Errorf("the numbers are %v", numbers)
+	if stride := numbers.Stride; !slices.Equal(got, []int32{stride, 2 * stride, 2*stride + 1}) {
+		t.Errorf("the numbers are %v", got)
 	}
 }

@@ -1,4 +1,4 @@
-package cloud
+package naming
 
 import (
 	"math/rand/v2"
@@ -7,17 +7,19 @@ import (
 	"testing"
 )
 
+const limit = 63
+
 // Why: cloud names are made of what users write. Two gateways must never get one
 // name, whatever they are called (case C59).
-func TestNameIsLegalAndUnique(t *testing.T) {
+func TestHashedIsLegalAndUnique(t *testing.T) {
 	random := rand.New(rand.NewPCG(59, 1))
 	names := map[string]string{} // name -> what it was made of
 	for range 100_000 {
 		a, b := nearMiss(random)
 		for _, parts := range [][]string{a, b} {
-			name := Name(strings.Join(parts, "-"), parts...)
-			if !legalName(name) {
-				t.Fatalf("Name(%q) = %q, which is not a DNS label", parts, name)
+			name := Hashed(strings.Join(parts, "-"), limit, parts...)
+			if !Legal(name, limit) {
+				t.Fatalf("Hashed(%q) = %q, which is not a DNS label", parts, name)
 			}
 			made := strings.Join(parts, "\x00")
 			if before, ok := names[name]; ok && before != made {
@@ -53,7 +55,7 @@ func nearMiss(r *rand.Rand) (a, b []string) {
 	}
 }
 
-func TestName(t *testing.T) {
+func TestHashed(t *testing.T) {
 	tests := []struct {
 		name, why, readable string
 		parts               []string
@@ -70,11 +72,11 @@ func TestName(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			if got := Name(tc.readable, tc.parts...); got != tc.want {
-				t.Errorf("Name(%q, %q) = %q, want %q: %s", tc.readable, tc.parts, got, tc.want, tc.why)
+			if got := Hashed(tc.readable, limit, tc.parts...); got != tc.want {
+				t.Errorf("Hashed(%q, %q) = %q, want %q: %s", tc.readable, tc.parts, got, tc.want, tc.why)
 			}
 		})
 	}
 }
 
-func hashOf(parts ...string) string { return Name("x", parts...)[2:] }
+func hashOf(parts ...string) string { return Hashed("x", limit, parts...)[2:] }

@@ -1,4 +1,4 @@
-package cloud
+package numbering
 
 import (
 	"math/rand/v2"
@@ -8,7 +8,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestRenumber(t *testing.T) {
+// wide is as many numbers as an int32 has room for.
+var wide = Space{Max: 1<<31 - 1, Stride: 1 << 16}
+
+func TestPlace(t *testing.T) {
 	tests := []struct {
 		name, why string
 		old       []int32
@@ -23,17 +26,16 @@ func TestRenumber(t *testing.T) {
 		{"append", "a rule at the end leaves a whole stride", []int32{200, 0}, nil, []int32{200, 65736}},
 		{"move to the front", "one moved rule is one call", []int32{300, 100, 200}, nil, []int32{50, 100, 200}},
 		{"foreign number", "a number that somebody else holds is left alone", []int32{100, 0, 200}, []int32{150}, []int32{100, 151, 200}},
-		{"no room", "the next rule makes room upwards, and the new one takes its place", []int32{5, 0, 6, 100}, nil, []int32{5, 6, 52, 100}},
-		{"no room, a chain", "each rule takes the next one's number, so the last goes first and the order is always right",
-			[]int32{5, 0, 6, 7, 8, 100}, nil, []int32{5, 6, 7, 8, 52, 100}},
-		{"no room at the top", "where nothing is free above, rules move down", []int32{10, MaxNumber - 1, MaxNumber, 0}, nil,
-			[]int32{10, 65546, MaxNumber - 1, MaxNumber}},
-		{"two new rules in one dense place", "both find room", []int32{5, 0, 0, 6, 100}, nil, []int32{5, 6, 36, 68, 100}},
-		{"no room between two runs", "the room of the next new rules is used together", []int32{5, 0, 6, 0, 100}, nil, []int32{5, 6, 36, 68, 100}},
+		{"no room", "the next rule makes room, on a number that nobody holds", []int32{5, 0, 6, 100}, nil, []int32{5, 36, 68, 100}},
+		{"no room, a chain", "all rules of a dense place move to numbers that nobody holds",
+			[]int32{5, 0, 6, 7, 8, 100}, nil, []int32{5, 24, 43, 62, 81, 100}},
+		{"no room at the top", "where nothing is free above, rules move down", []int32{10, wide.Max - 1, wide.Max, 0}, nil, []int32{10, 65546, 131082, 196618}},
+		{"two new rules in one dense place", "both find room", []int32{5, 0, 0, 6, 100}, nil, []int32{5, 28, 52, 76, 100}},
+		{"no room between two runs", "the room of the next new rules is used together", []int32{5, 0, 6, 0, 100}, nil, []int32{5, 28, 52, 76, 100}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			got, ok := renumber(tc.old, takenBy(tc.old, tc.foreign))
+			got, ok := wide.Place(tc.old, takenBy(tc.old, tc.foreign))
 			if !ok {
 				t.Fatalf("no numbers: %s", tc.why)
 			}
@@ -54,29 +56,26 @@ func takenBy(lists ...[]int32) map[int32]bool {
 	return out
 }
 
-func TestRenumberRefusesMoreRulesThanNumbers(t *testing.T) {
-	if _, ok := fillAll(3, 2); ok {
-		t.Error("three rules found places in two numbers")
+// Why: there are no more numbers than that.
+func TestPlaceUsesEveryNumber(t *testing.T) {
+	small := Space{Max: 50_000, Stride: 256}
+	if _, ok := small.Place(make([]int32, small.Max+1), nil); ok {
+		t.Error("there is a number beyond the last one")
 	}
-	if _, ok := fillAll(2, 2); !ok {
-		t.Error("two rules found no places in two numbers")
+	got, ok := small.Place(make([]int32, small.Max), nil)
+	if !ok || got[0] != 1 || got[small.Max-1] != small.Max {
+		t.Error("not every number can be used")
 	}
-}
-
-// fillAll puts n rules where only the first free numbers are not taken.
-func fillAll(n, free int) ([]int32, bool) {
-	out := pick(0, int64(free)+1, n, nil)
-	return out, out != nil
 }
 
 // Why: rules are edited for years. Whatever is inserted, removed and moved, the
 // numbers ascend, foreign numbers are left alone, and only what must move moves.
-func TestRenumberProperties(t *testing.T) {
+func TestPlaceProperties(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for round := range 2_000 {
 		old, foreign := randomNumbers(random)
 		taken := takenBy(old, foreign)
-		got, ok := renumber(old, taken)
+		got, ok := wide.Place(old, taken)
 		if !ok {
 			t.Fatalf("round %d: no numbers for %v around %v", round, old, foreign)
 		}
@@ -89,7 +88,7 @@ func TestRenumberProperties(t *testing.T) {
 				t.Fatalf("round %d: %v became %v, but %d is foreign", round, old, got, n)
 			case n == old[i]:
 				kept++
-			case taken[n] && !slices.Contains(old[:i+1], n) && !slices.Contains(old[i:], n):
+			case taken[n]:
 				t.Fatalf("round %d: %v became %v, but %d is taken", round, old, got, n)
 			}
 		}
@@ -139,13 +138,14 @@ func roomy(lists ...[]int32) bool {
 	return true
 }
 
-// Why: sixteen insertions into one place are one call each; only then a rule moves.
-func TestRenumberCostOfInsertingInOnePlace(t *testing.T) {
-	numbers := canonicalNumbers(2)
+// Why: sixteen insertions into one place are one call each; only then rules move, and
+// make room for as many again.
+func TestPlaceCostOfInsertingInOnePlace(t *testing.T) {
+	numbers := wide.Canonical(2)
 	moved := 0
 	for range 40 {
 		old := slices.Insert(slices.Clone(numbers), len(numbers)-1, 0)
-		next, ok := renumber(old, takenBy(old))
+		next, ok := wide.Place(old, takenBy(old))
 		if !ok {
 			t.Fatal("no numbers")
 		}
@@ -161,8 +161,8 @@ func TestRenumberCostOfInsertingInOnePlace(t *testing.T) {
 	}
 }
 
-func TestCanonicalNumbersUseTheWholeRange(t *testing.T) {
-	numbers := canonicalNumbers(100_000)
+func TestCanonicalUsesTheWholeRange(t *testing.T) {
+	numbers := wide.Canonical(100_000)
 	if !slices.IsSorted(numbers) || numbers[0] < 1 || len(slices.Compact(numbers)) != 100_000 {
 		t.Error("100,000 rules have no ascending numbers")
 	}
