@@ -263,6 +263,7 @@ func (d *differ) plan(order []int) Plan {
 	}
 	for k := range out.Steps {
 		explainStep(&out.Steps[k])
+		out.Steps[k].Impact = cmp.Or(out.Steps[k].Impact, d.downgrade(out.Steps[k]))
 	}
 	return keepBehind(out, roots, d.missing)
 }

@@ -49,7 +49,10 @@ type Error struct {
 	// such as a mesh's CA: a run does not wait for them, since nothing else of the
 	// gateway would move meanwhile. The next run asks again.
 	Elsewhere bool
-	Err       error
+	// Outdated says that what a plan was made from has changed meanwhile and nothing else
+	// is wrong: another plan is all that it takes.
+	Outdated bool
+	Err      error
 }
 
 // Error implements error.
@@ -73,6 +76,17 @@ func (e *Error) Unwrap() error { return e.Err }
 // Errorf makes an Error; the format may use %w.
 func Errorf(code Code, op string, id ID, format string, args ...any) *Error {
 	return &Error{Code: code, Op: op, ID: id, Err: fmt.Errorf(format, args...)}
+}
+
+// Outdated says whether some Error in err's chain is Outdated.
+func Outdated(err error) bool {
+	for {
+		e, ok := errors.AsType[*Error](err)
+		if !ok || e.Outdated {
+			return ok
+		}
+		err = e.Err
+	}
 }
 
 // CodeOf is the code of the first Error in err's chain. A deadline or a

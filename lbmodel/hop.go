@@ -11,3 +11,11 @@ type Securing interface {
 	// certificate behind their references are other resources.
 	Secures(have Spec) bool
 }
+
+// Presenting is a Spec of a certificate that a gateway presents, for those who show it
+// to endpoints before it is programmed.
+type Presenting interface {
+	// Presents is the Identity.Name of the gateway that it was compiled from; "" for one
+	// that was only observed.
+	Presents() string
+}

@@ -38,14 +38,17 @@ type Root struct {
 // serves to clients, or its client certificate towards backends. It never holds
 // a key; keys pass from a Keyring to Apply and nowhere else.
 type Identity struct {
-	Name     string    `json:"name"` // unique in the gateway
-	Source   Source    `json:"source"`
-	SPIFFEID string    `json:"spiffeID,omitzero"`
-	DNSNames []string  `json:"dnsNames,omitempty"`
-	Issuer   string    `json:"issuer"` // IssuerSecret, or who is asked at Apply
-	KeyType  string    `json:"keyType,omitzero"`
-	Renew    RenewRule `json:"renew,omitzero"`
-	Leaf     *Leaf     `json:"leaf,omitzero"` // what a given certificate holds now; nil when it is issued at Apply
+	Name     string   `json:"name"` // unique in the gateway
+	Source   Source   `json:"source"`
+	SPIFFEID string   `json:"spiffeID,omitzero"`
+	DNSNames []string `json:"dnsNames,omitempty"`
+	Issuer   string   `json:"issuer"` // IssuerSecret, or who is asked at Apply
+	// Signer is whom the issuer has sign, where that is not the usual one, in words of its
+	// own: they are only compared.
+	Signer  string    `json:"signer,omitzero"`
+	KeyType string    `json:"keyType,omitzero"`
+	Renew   RenewRule `json:"renew,omitzero"`
+	Leaf    *Leaf     `json:"leaf,omitzero"` // what a given certificate holds now; nil when it is issued at Apply
 }
 
 // IssuerSecret is an identity that somebody else keeps in a Secret; others are

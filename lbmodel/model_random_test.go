@@ -107,7 +107,7 @@ func (m *gatewayMaker) trust(i int) Trust {
 
 func (m *gatewayMaker) identity(i int) Identity {
 	id := Identity{Name: fmt.Sprint("id", i), Source: m.source("Secret"), SPIFFEID: m.pick("", "spiffe://td/ns/a/sa/b"),
-		DNSNames: several(m, 2, m.host), Issuer: m.pick(IssuerSecret, "Mesh"), KeyType: m.pick("", "ECDSA"),
+		DNSNames: several(m, 2, m.host), Issuer: m.pick(IssuerSecret, "Mesh"), Signer: m.pick("", "CertManager"), KeyType: m.pick("", "ECDSA"),
 		Renew: RenewRule{Lifetime: Duration(time.Hour), Before: m.duration(), Authorities: several(m, 2, m.hash), Held: optional(m, m.held)}}
 	if id.Issuer == IssuerSecret {
 		id.Leaf = &Leaf{SHA256: strings.Repeat("ab", 32), KeyType: "RSA", NotBefore: m.when(), NotAfter: m.when(),

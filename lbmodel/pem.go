@@ -117,13 +117,13 @@ func parseRoot(text []byte) (Root, error) {
 		return Root{}, fmt.Errorf("the certificate cannot be parsed: %w", err)
 	}
 	if !isCA(cert) {
-		return Root{}, fmt.Errorf("the certificate %q is not a CA: put the root that signed it here instead", nameOf(cert))
+		return Root{}, fmt.Errorf("the certificate %q is not a CA: put the root that signed it here instead", CertificateName(cert))
 	}
 	return newRoot(cert), nil
 }
 
-// nameOf names a certificate for people: workloads' have no subject, only a URI.
-func nameOf(cert *x509.Certificate) string {
+// CertificateName names a certificate for people: workloads' have no subject, only a URI.
+func CertificateName(cert *x509.Certificate) string {
 	switch subject := cert.Subject.String(); {
 	case subject == "" && len(cert.URIs) > 0:
 		return cert.URIs[0].String()

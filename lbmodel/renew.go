@@ -96,11 +96,20 @@ func (i Identity) hash() uint64 {
 
 // Keeps says whether a live leaf that was issued for one identity still serves
 // another: the same names by the same issuer, of an authority that is published,
-// and not due.
+// not due, and not of a longer life than is wanted by now.
 func (i Identity) Keeps(was Identity, leaf *Leaf, now time.Time) bool {
 	return leaf != nil && i.SPIFFEID == was.SPIFFEID && slices.Equal(i.DNSNames, was.DNSNames) &&
-		i.Issuer == was.Issuer && i.KeyType == was.KeyType &&
+		i.Issuer == was.Issuer && i.Signer == was.Signer && i.KeyType == was.KeyType &&
+		!i.Renew.shortens(was.Renew, *leaf) &&
 		i.Renew.Accepts(*leaf) && now.Before(i.RenewAt(*leaf))
+}
+
+// shortens says whether another lifetime is asked for than when the leaf was, and it
+// lives longer than that. An issuer that gives longer ones than it is asked for is
+// asked once.
+func (r RenewRule) shortens(was RenewRule, leaf Leaf) bool {
+	life := leaf.NotAfter.Sub(leaf.begins())
+	return r.Lifetime > 0 && r.Lifetime != was.Lifetime && life > time.Duration(r.Lifetime)
 }
 
 // Waiting are the waits that hold something up. What is only due some day

@@ -96,11 +96,15 @@ func TestIdentityKeeps(t *testing.T) {
 		keeps     bool
 	}{
 		{"the same", "nothing is issued without a reason", func(*Identity) {}, time.Hour, true},
-		{"another lifetime", "how long the next one shall live is no reason", func(i *Identity) { i.Renew.Lifetime = 5 }, 0, true},
+		{"a longer lifetime", "it is as short as anybody wants", func(i *Identity) { i.Renew.Lifetime = Duration(48 * time.Hour) }, 0, true},
+		{"a shorter lifetime", "whoever shortens it wants no longer one to be about", func(i *Identity) { i.Renew.Lifetime = Duration(23 * time.Hour) }, 0, false},
+		{"the lifetime that it has", "as wanted", func(i *Identity) { i.Renew.Lifetime = Duration(24 * time.Hour) }, 0, true},
+		{"the issuer's own lifetime", "nobody wants anything of it", func(i *Identity) { i.Renew.Lifetime = 0 }, 0, true},
 		{"due", "two thirds have passed", func(*Identity) {}, 16 * time.Hour, false},
 		{"another SPIFFE ID", "it would not be believed", func(i *Identity) { i.SPIFFEID = "spiffe://td/b" }, 0, false},
 		{"another DNS name", "it would not be believed", func(i *Identity) { i.DNSNames = nil }, 0, false},
 		{"another issuer", "who is asked has changed", func(i *Identity) { i.Issuer = "CertManager" }, 0, false},
+		{"another signer", "its CA may not be trusted any longer, and the new one is to be known by backends", func(i *Identity) { i.Signer = "CertManager" }, 0, false},
 		{"another key type", "the key must be another", func(i *Identity) { i.KeyType = "RSA-2048" }, 0, false},
 		{"its authority is published", "as well as the next one", func(i *Identity) { i.Renew.Authorities = []string{"aa", "bb"} }, 0, true},
 		{"its authority is gone", "at once, whatever the clock says", func(i *Identity) { i.Renew.Authorities = []string{"bb"} }, -time.Hour, false},
@@ -112,6 +116,11 @@ func TestIdentityKeeps(t *testing.T) {
 				t.Errorf("keeps is %t: %s", got, c.why)
 			}
 		})
+	}
+	given := was
+	given.Renew.Lifetime = Duration(time.Hour)
+	if !given.Keeps(given, dayOf(midnight), midnight) {
+		t.Error("an issuer that gives a day when asked for an hour is asked at every look")
 	}
 	if was.Keeps(was, nil, midnight) {
 		t.Error("a leaf that is not known is kept")

@@ -9,12 +9,13 @@ import (
 // Restrict replaces whatever a provider cannot do, once and before Compile, by
 // something that cannot be mistaken for success, and says so in findings:
 //
-//   - a rule whose action it cannot do answers 500 in its place; one whose match
+//   - a rule whose action it cannot do answers 500 in its place, or as a gRPC rule
+//     what gRPC's clients read as UNAVAILABLE; one whose match
 //     it cannot express is dropped, since no other match would take exactly its
 //     requests;
 //   - a share of a rule that it cannot serve, or whose pool's TLS it cannot
-//     protect as asked, answers 500; where it has no answering shares, the whole
-//     rule does;
+//     protect as asked, answers likewise; where it has no answering shares, the
+//     whole rule does;
 //   - a mirror to such a pool is dropped: nobody waits for its answer;
 //   - a listener of another protocol, or with client validation or source ranges
 //     that it cannot do, is dropped; so are listeners and rules beyond its limits;

@@ -5,6 +5,13 @@ import "slices"
 // serverError is the answer in place of what cannot be done.
 func serverError() *Fixed { return &Fixed{Status: 500} }
 
+// sharing is whose forward is restricted, and the answer in place of what cannot be
+// done of it.
+type sharing struct {
+	about, listener Source
+	broken          *Fixed
+}
+
 func (r *restriction) rules(l *Listener) []Rule {
 	expressible := mapKept(l.Rules, func(rule Rule) (Rule, bool) {
 		lacks := r.lacks(matchUses(&rule.Match))
@@ -17,20 +24,20 @@ func (r *restriction) rules(l *Listener) []Rule {
 	})
 }
 
-// action is the rule's action, or a 500.
+// action is the rule's action, or the answer that it cannot be done.
 func (r *restriction) action(rule Rule, listener Source) Action {
 	a := rule.Action
 	lacks := r.lacks(actionUses(&a))
 	lacks = append(lacks, r.mirrorLimit(len(a.Edits.Mirrors))...)
 	r.say(rule.Source, listener, lacks...)
 	if len(lacks) > 0 {
-		return Action{Fixed: serverError()}
+		return Action{Fixed: rule.Match.unreachable()}
 	}
 	a.Edits = r.mirrors(a.Edits, listener)
 	if a.Forward == nil {
 		return a
 	}
-	fw, whole := r.forward(*a.Forward, rule.Source, listener)
+	fw, whole := r.forward(*a.Forward, sharing{rule.Source, listener, rule.Match.unreachable()})
 	if whole != nil {
 		return Action{Fixed: whole}
 	}
@@ -55,7 +62,7 @@ func (r *restriction) mirrors(e Edits, listener Source) Edits {
 // streams restricts a forward of connections. One that cannot be done at all has
 // no backends, which closes every connection.
 func (r *restriction) streams(fw Forward, about, listener Source) Forward {
-	fw, whole := r.forward(fw, about, listener)
+	fw, whole := r.forward(fw, sharing{about, listener, serverError()})
 	if whole != nil {
 		return Forward{}
 	}
@@ -64,39 +71,39 @@ func (r *restriction) streams(fw Forward, about, listener Source) Forward {
 
 // forward restricts the shares. When it cannot be shared out as asked, whole is
 // the answer to everything.
-func (r *restriction) forward(fw Forward, about, listener Source) (_ Forward, whole *Fixed) {
-	backends := mapKept(fw.Backends, func(b Backend) (Backend, bool) { return r.backend(b, listener), true })
+func (r *restriction) forward(fw Forward, s sharing) (_ Forward, whole *Fixed) {
+	backends := mapKept(fw.Backends, func(b Backend) (Backend, bool) { return r.backend(b, s), true })
 	if !r.offers.Offers(FeatureFixedShare) {
-		if backends, whole = r.withoutFixedShares(backends, about, listener); whole != nil {
+		if backends, whole = r.withoutFixedShares(backends, s); whole != nil {
 			return Forward{}, whole
 		}
 	}
 	backends, lacks := r.weights(backends)
 	if len(lacks) > 0 {
-		r.say(about, listener, lacks...)
-		return Forward{}, serverError()
+		r.say(s.about, s.listener, lacks...)
+		return Forward{}, s.broken
 	}
 	return Forward{Backends: backends}, nil
 }
 
-// backend is the share as it is, or one that answers 500.
-func (r *restriction) backend(b Backend, listener Source) Backend {
+// backend is the share as it is, or one that answers that it cannot be served.
+func (r *restriction) backend(b Backend, s sharing) Backend {
 	lacks := r.lacks(backendUses(&b))
 	lacks = append(lacks, r.mirrorLimit(len(b.Edits.Mirrors))...)
 	lacks = append(lacks, r.pools[b.Pool]...)
-	r.say(b.Source, listener, lacks...)
+	r.say(b.Source, s.listener, lacks...)
 	if len(lacks) > 0 {
-		return Backend{Source: b.Source, Weight: b.Weight, Fixed: serverError()}
+		return Backend{Source: b.Source, Weight: b.Weight, Fixed: s.broken}
 	}
-	b.Edits = r.mirrors(b.Edits, listener)
+	b.Edits = r.mirrors(b.Edits, s.listener)
 	return b
 }
 
 // withoutFixedShares does for a provider that cannot answer a share itself. Such
 // shares without weight may go; when there are no others, one answer serves the
-// whole rule; else the rule answers 500, since another backend may not get the
-// broken one's share.
-func (r *restriction) withoutFixedShares(backends []Backend, about, listener Source) ([]Backend, *Fixed) {
+// whole rule; else the rule answers that it cannot be served, since another backend
+// may not get the broken one's share.
+func (r *restriction) withoutFixedShares(backends []Backend, s sharing) ([]Backend, *Fixed) {
 	if !slices.ContainsFunc(backends, Backend.answersItself) {
 		return backends, nil
 	}
@@ -107,8 +114,8 @@ func (r *restriction) withoutFixedShares(backends []Backend, about, listener Sou
 	if first := backends[0].Fixed; first != nil && !slices.ContainsFunc(backends, func(b Backend) bool { return b.Fixed == nil || *b.Fixed != *first }) {
 		return nil, first
 	}
-	r.say(about, listener, refuseUse(use{FeatureFixedShare, "backendRefs"}))
-	return nil, serverError()
+	r.say(s.about, s.listener, refuseUse(use{FeatureFixedShare, "backendRefs"}))
+	return nil, s.broken
 }
 
 // weights makes the backends fit the provider's weights without changing any

@@ -307,3 +307,51 @@ func BenchmarkRestrict(b *testing.B) {
 		}
 	}
 }
+
+// TestRestrictGRPC: a gRPC client is told UNAVAILABLE in place of what cannot be done,
+// as it is where a rule or a share has no backend. Why this table: HTTP 500 would be
+// UNKNOWN to it (gRPC's HTTP status mapping), which nobody retries.
+func TestRestrictGRPC(t *testing.T) {
+	without := func(lacks ...Feature) Features {
+		f := FullFeatures()
+		for _, name := range lacks {
+			delete(f.Has, name)
+		}
+		return f
+	}
+	mirrored := Action{Forward: &Forward{Backends: []Backend{{Pool: "a", Weight: 1}}}, Edits: Edits{Mirrors: []Mirror{{Pool: "b"}}}}
+	secure := Forward{Backends: []Backend{{Pool: "a", Weight: 1}, {Pool: "b", Weight: 1}}}
+	none := FullFeatures()
+	none.Limits.MaxWeight = 1
+	for _, c := range []struct {
+		name     string
+		features Features
+		action   Action
+		share    bool // and not the whole rule
+	}{
+		{"the action", without(FeatureMirror), mirrored, false},
+		{"a share", without(FeatureBackendTLSTrust), Action{Forward: &secure}, true},
+		{"a share, where no share can be answered", without(FeatureBackendTLSTrust, FeatureFixedShare), Action{Forward: &secure}, false},
+		{"the weights", none, Action{Forward: &Forward{Backends: []Backend{{Pool: "a", Weight: 3}, {Pool: "b", Weight: 7}}}}, false},
+	} {
+		for want, match := range map[int]Match{503: {GRPC: &GRPCMatch{Kind: MatchExact, Service: "s"}}, 500: {}} {
+			g := Gateway{
+				Listeners: []Listener{{Name: "http", Protocol: ProtocolHTTP, Port: 80, Rules: []Rule{{Match: match, Action: c.action}}}},
+				Pools:     []Pool{{Name: "a", Protocol: PoolGRPC}, {Name: "b", Protocol: PoolGRPC, TLS: &BackendTLS{Trust: "t", SNI: "b.test"}}},
+				Trust:     []Trust{{Name: "t", System: true}},
+			}
+			if !c.features.Offers(FeatureBackendTLSTrust) {
+				g.Trust = []Trust{{Name: "t", Roots: []Root{{SHA256: "aa"}}}}
+			}
+			got, findings := Restrict(g, c.features)
+			a := got.Listeners[0].Rules[0].Action
+			answer := a.Fixed
+			if c.share && a.Forward != nil {
+				answer = a.Forward.Backends[1].Fixed
+			}
+			if answer == nil || answer.Status != want || len(findings) == 0 {
+				t.Errorf("%s: %+v, want %d; %v", c.name, a, want, findings)
+			}
+		}
+	}
+}

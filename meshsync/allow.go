@@ -1,6 +1,8 @@
 package meshsync
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -8,12 +10,18 @@ import (
 // Authorizer is a Dialect that knows what of its mesh decides whom it lets in. A mesh
 // that ends a gateway's TLS may still refuse the gateway.
 type Authorizer interface {
-	// Permits are the kinds, besides those of Dialect.Reads, that decide it. Only who
-	// asks Allow reads them: nothing that is programmed hangs on them.
+	// Permits are the kinds, besides those of Dialect.Reads, by which the mesh may refuse
+	// a gateway. Only who asks Allow reads them: nothing that is programmed hangs on them.
 	Permits() []schema.GroupVersionKind
 	// Allow says whether a gateway is let in at a pod's port, and offers what would let
 	// it in where it is not. The World has the kinds of Permits.
 	Allow(World, Mesh, Entry) Allowance
+}
+
+// Registrar is an Authorizer whose Allow knows more where other kinds are read too:
+// those by which a gateway becomes somebody, and which refuse nobody.
+type Registrar interface {
+	Registers() []schema.GroupVersionKind
 }
 
 // Entry is a gateway that would come in at the port of a pod that is a member.
@@ -54,9 +62,20 @@ const (
 type Allowance struct {
 	Need Need
 	Why  string // one sentence: the object that decides
+	// Assumed says that a Need of Needed rests on nothing that lets it in being found,
+	// where something may that is in no object which is read.
+	Assumed bool
 	// Offers are to be applied together, in their order. None where nothing is needed, or
 	// where no object can help.
 	Offers []Offer
+}
+
+// Refused says that the gateway is refused, by what objects of the cluster say alone.
+func (a Allowance) Refused() bool { return a.Need == Needed && !a.Assumed }
+
+// Helps says whether there is something to apply or to run.
+func (a Allowance) Helps() bool {
+	return slices.ContainsFunc(a.Offers, func(o Offer) bool { return o.YAML != "" || o.Command != "" })
 }
 
 // Offer is something for whoever owns the pods to apply: we never do.
@@ -73,8 +92,8 @@ func Worst(all []Allowance) Allowance {
 	var out Allowance
 	seen := map[Offer]bool{}
 	for _, a := range all {
-		if rank[a.Need] > rank[out.Need] {
-			out.Need, out.Why = a.Need, a.Why
+		if rank[a.Need] > rank[out.Need] || a.Need == out.Need && out.Assumed && !a.Assumed {
+			out.Need, out.Why, out.Assumed = a.Need, a.Why, a.Assumed
 		}
 		for _, o := range a.Offers {
 			if !seen[o] {

@@ -22,6 +22,7 @@ func TestWorst(t *testing.T) {
 		{"a doubt", "it is more than none", []Allowance{yes, perhaps, yes}, perhaps},
 		{"a refusal", "it is more than a doubt", []Allowance{no, perhaps, yes}, no},
 		{"a refusal at the end", "", []Allowance{perhaps, no}, no},
+		{"a sure refusal", "its reason is told, and not that of one that is assumed", []Allowance{{Need: Needed, Why: "perhaps", Assumed: true}, {Need: Needed, Why: "no"}}, Allowance{Need: Needed, Why: "no"}},
 		{"twice", "", []Allowance{no, both}, both},
 	}
 	for _, c := range cases {

@@ -47,6 +47,7 @@ const (
 	ReasonALPN              Reason = "ALPNUnsupported" // the proxy negotiates no HTTP/2, and the provider cannot do without
 	ReasonTLS13             Reason = "TLS13Unsupported"
 	ReasonBelowMinimum      Reason = "BelowMinimum"
+	ReasonNotAllowed        Reason = "NotAllowed" // a policy of the mesh refuses the gateway
 	ReasonProbeFailed       Reason = "ProbeFailed"
 )
 
@@ -55,7 +56,7 @@ var reasons = []Reason{
 	ReasonNotMeshed, ReasonIdentityUnknown, ReasonMixedIdentities, ReasonPermissiveInbound, ReasonInboundDisabled,
 	ReasonTunnelRequired, ReasonOpaquePort, ReasonDoubleTLS, ReasonUnmeshedProtocol, ReasonClientCertificate,
 	ReasonPrivateRoots, ReasonSNI, ReasonSAN, ReasonTooManySANs, ReasonTooManyRoots, ReasonALPN, ReasonTLS13,
-	ReasonBelowMinimum, ReasonProbeFailed,
+	ReasonBelowMinimum, ReasonNotAllowed, ReasonProbeFailed,
 }
 
 // rank is less for what is worse. A reason that is not ours, and none, come last.

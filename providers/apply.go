@@ -28,8 +28,9 @@ import (
 // Apply of a plan without steps is not for nothing: it notes with a resource that
 // lingers since when it does (see Marker), once, and takes such a note back.
 func (a *Account) Apply(ctx context.Context, plan Plan, on func(Event)) lbmodel.Outcome {
-	out := newRun(a, plan, on).do(ctx)
-	a.keepPlaces(ctx, plan, &out, on)
+	r := newRun(a, plan, on)
+	out := r.do(ctx)
+	a.keepPlaces(ctx, plan, &out, r.standing.stood, on)
 	maps.Copy(out.Failed, a.catchUp(ctx, plan).Failed)
 	maps.Copy(out.Failed, a.note(ctx, plan).Failed)
 	a.mu.Lock()
@@ -40,14 +41,16 @@ func (a *Account) Apply(ctx context.Context, plan Plan, on func(Event)) lbmodel.
 	return out
 }
 
-// keepPlaces makes what stands in for what a run could not make (lbmodel.StandIns).
-// What it stands in for stays Blocked.
-func (a *Account) keepPlaces(ctx context.Context, plan Plan, out *lbmodel.Outcome, on func(Event)) {
+// keepPlaces makes what stands in for what a run could not make (lbmodel.StandIns),
+// unless the run has, as it went (standIn). What it stands in for stays Blocked.
+func (a *Account) keepPlaces(ctx context.Context, plan Plan, out *lbmodel.Outcome, stood set, on func(Event)) {
 	if len(out.Failed) == 0 || ctx.Err() != nil {
 		return
 	}
 	standing := plan
-	if standing.Plan = lbmodel.StandIns(plan.Plan, out.Failed); !standing.Empty() {
+	standing.Plan = lbmodel.StandIns(plan.Plan, out.Failed)
+	standing.Steps = slices.DeleteFunc(standing.Steps, func(s lbmodel.Step) bool { return has(stood, s.ID) })
+	if !standing.Empty() {
 		maps.Copy(out.Failed, newRun(a, standing, on).do(ctx).Failed)
 		out.Blocked = slices.DeleteFunc(out.Blocked, func(id lbmodel.ID) bool { return out.Failed[id] != nil })
 	}
@@ -266,7 +269,9 @@ func (a *Account) recheckDelete(j job, now lbmodel.Resource) (job, bool, error) 
 }
 
 func (j job) outdated(why string) error {
-	return lbmodel.Errorf(lbmodel.CodeConflict, opOf(j.step), j.step.ID, "%s: %w", why, errOutdated)
+	e := lbmodel.Errorf(lbmodel.CodeConflict, opOf(j.step), j.step.ID, "%s: %w", why, errOutdated)
+	e.Outdated = true
+	return e
 }
 
 // doubt makes what a failed step was about be observed again, unless it failed

@@ -12,15 +12,17 @@ import (
 // run is one plan being run. Its fields belong to the goroutine of do; calls are
 // made in others, which report to it.
 type run struct {
-	account *Account
-	on      func(Event)
-	tasks   []task
-	ready   []int // may be started, in plan order
-	busy    int   // calls in flight
-	resting int   // waiting for their next attempt
-	retries int   // left to all tasks together
-	reports chan report
-	outcome lbmodel.Outcome
+	account  *Account
+	plan     Plan
+	on       func(Event)
+	tasks    []task
+	ready    []int // may be started, in plan order
+	busy     int   // calls in flight
+	resting  int   // waiting for their next attempt
+	retries  int   // left to all tasks together
+	reports  chan report
+	outcome  lbmodel.Outcome
+	standing standing
 }
 
 // task is a step and how far it is.
@@ -35,6 +37,7 @@ type task struct {
 	pending time.Time // when it was first Pending
 	err     error     // of the last attempt
 	called  bool      // whether that made a call, until it is told
+	early   bool      // it stands in for another task of the run
 }
 
 // report says that an attempt of a task is over, or its rest.
@@ -51,10 +54,10 @@ func newRun(a *Account, plan Plan, on func(Event)) *run {
 		on = func(Event) {}
 	}
 	r := &run{
-		account: a, on: on, tasks: make([]task, len(plan.Steps)),
+		account: a, plan: plan, on: on, tasks: make([]task, len(plan.Steps)),
 		retries: a.config.Patience.Retries + len(plan.Steps)/4,
 		reports: make(chan report),
-		outcome: lbmodel.Outcome{Failed: map[lbmodel.ID]error{}},
+		outcome: lbmodel.Outcome{Failed: map[lbmodel.ID]error{}}, standing: standing{stood: set{}, done: set{}},
 	}
 	index := make(map[lbmodel.ID]int, len(plan.Steps))
 	for i, step := range plan.Steps {
@@ -86,6 +89,9 @@ func (r *run) do(ctx context.Context) lbmodel.Outcome {
 		for len(r.ready) > 0 && r.busy < r.account.config.Parallel && ctx.Err() == nil {
 			r.launch(ctx, r.ready[0])
 			r.ready = r.ready[1:]
+		}
+		if len(r.ready) == 0 && ctx.Err() == nil && r.standIn() {
+			continue
 		}
 		if r.busy+r.resting == 0 {
 			break
@@ -134,8 +140,12 @@ func (r *run) take(ctx context.Context, rep report) {
 }
 
 func (r *run) finish(t *task, took time.Duration) {
-	r.outcome.Done = append(r.outcome.Done, t.step.ID)
+	r.standing.done[t.step.ID] = struct{}{}
 	r.tell(t, Done, Event{Took: took})
+	if t.early { // what it stands in for is not done
+		return
+	}
+	r.outcome.Done = append(r.outcome.Done, t.step.ID)
 	r.release(t.users)
 	if t.gate == nil || t.step.For != nil { // what stands in replaces nothing
 		return
@@ -227,7 +237,7 @@ func (r *run) closeBooks() {
 		_, done := accounted[t.step.ID]
 		_, failed := r.outcome.Failed[t.step.ID]
 		switch {
-		case done, failed:
+		case done, failed, t.early && t.err == nil:
 		case t.err != nil: // it was ready for another attempt when the run was cancelled
 			r.fail(t, 0)
 		default:

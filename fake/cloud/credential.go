@@ -128,6 +128,9 @@ type Certificate struct {
 // that root to be trusted first.
 func (c *Certificate) Follows() []lbmodel.ID { return c.follows }
 
+// Presents implements lbmodel.Presenting.
+func (c *Certificate) Presents() string { return c.Identity.Name }
+
 // Needs implements lbmodel.Spec.
 func (c *Certificate) Needs() []lbmodel.ID { return nil }
 

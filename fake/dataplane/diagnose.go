@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"gatehouse.dev/lbmodel"
 )
 
 // Reason is why a backend is in trouble.
@@ -82,9 +84,9 @@ func diagnoseCertificate(err error) (Reason, string) {
 // the backend's own.
 func validity(c *x509.Certificate) string {
 	if time.Now().Before(c.NotBefore) {
-		return fmt.Sprintf("its certificate %q is not valid before %s; are the clocks right?", clip(c.Subject.String()), c.NotBefore.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("its certificate %q is not valid before %s; are the clocks right?", clip(lbmodel.CertificateName(c)), c.NotBefore.UTC().Format(time.RFC3339))
 	}
-	return fmt.Sprintf("its certificate %q expired at %s; renew it", clip(c.Subject.String()), c.NotAfter.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("its certificate %q expired at %s; renew it", clip(lbmodel.CertificateName(c)), c.NotAfter.UTC().Format(time.RFC3339))
 }
 
 func diagnoseHandshake(err error, d *dialer) (Reason, string) {

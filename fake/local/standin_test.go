@@ -22,8 +22,9 @@ import (
 	"gatehouse.dev/providers"
 )
 
-// guarded is gateway with an HTTP rule, a gRPC rule and a TCP listener before it
-// that go to a pool which shows a client certificate.
+// guarded is gateway with an HTTP rule, a gRPC rule, a TCP listener and a server name of
+// a TLS listener (passthrough) before it that go to a pool which shows a client
+// certificate.
 func guarded(backend netip.AddrPort) lbmodel.Gateway {
 	gw := gateway(backend, "unused.test")
 	source := gw.Listeners[0].Source
@@ -33,6 +34,14 @@ func guarded(backend netip.AddrPort) lbmodel.Gateway {
 		{Source: source, Match: lbmodel.Match{Path: lbmodel.PathMatch{Kind: lbmodel.MatchPrefix, Value: "/vault"}}, Action: lbmodel.Action{Forward: forward}},
 	}, gw.Listeners[0].Rules[1:]...)
 	gw.Listeners = append(gw.Listeners, lbmodel.Listener{Name: "tcp", Port: 9000, Protocol: lbmodel.ProtocolTCP, Source: source, Route: source, Forward: forward})
+	gw.Listeners = append(gw.Listeners, lbmodel.Listener{
+		Name: "tls", Port: 9443, Protocol: lbmodel.ProtocolTLS, Source: source, TLS: &lbmodel.FrontendTLS{Mode: lbmodel.TLSPassthrough},
+		SNI: []lbmodel.SNIRule{
+			{Source: source, Hostname: "vault.test", Forward: *forward},
+			{Source: source, Hostname: "*.test", Forward: lbmodel.Forward{Backends: []lbmodel.Backend{{Source: source, Pool: "raw", Weight: 1}}}},
+		},
+	})
+	gw.Pools = append(gw.Pools, lbmodel.Pool{Name: "raw", Group: "a/raw:80", Protocol: lbmodel.PoolTCP, Source: source, Endpoints: gw.Pools[0].Endpoints})
 	gw.Trust = []lbmodel.Trust{{Name: "t", System: true, Source: source}}
 	gw.Identities = []lbmodel.Identity{{Name: "client", Issuer: "Mesh", Source: source}}
 	gw.Pools = append([]lbmodel.Pool{{
@@ -88,6 +97,30 @@ func TestARuleKeepsItsPlace(t *testing.T) {
 	if err := dialled(t, at[9000]); err == nil {
 		t.Error("the TCP connection is served, want it closed")
 	}
+	if err := greeted(t, at[9443], "vault.test"); passed(err) {
+		t.Errorf("the TLS connection is passed on (%v), want it closed", err)
+	}
+	if err := greeted(t, at[9443], "other.test"); !passed(err) {
+		t.Errorf("a TLS connection by another name ends with %v, want it passed on", err)
+	}
+}
+
+// greeted is how a TLS handshake ends.
+func greeted(t *testing.T, address, name string) error {
+	t.Helper()
+	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: 5 * time.Second}, Config: &tls.Config{ServerName: name}}
+	conn, err := dialer.DialContext(t.Context(), "tcp", address)
+	if err == nil {
+		conn.Close()
+	}
+	return err
+}
+
+// passed says whether a handshake has reached the backend, which speaks no TLS and says
+// so in clear text.
+func passed(err error) bool {
+	_, clear := errors.AsType[tls.RecordHeaderError](err)
+	return clear
 }
 
 func observed(t *testing.T, l *local.Local, owner lbmodel.Owner) lbmodel.Graph {

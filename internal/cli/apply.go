@@ -60,9 +60,9 @@ func (a *app) apply() *cobra.Command {
 removes other gateways of the same --cluster, if the files could be read whole and
 name at least one gateway that is to stay.
 
-Steps that interrupt somebody (the plan says how) and the removal of whole gateways
-need agreement: it is asked for on a terminal. Elsewhere they are kept back, unless
---agree is given, and the rest is done. A command that is stopped, even by kill -9,
+Steps that interrupt somebody or give up mutual TLS with a backend (the plan
+says how) and the removal of whole gateways need agreement: it is asked for on a
+terminal. Elsewhere they are kept back, unless --agree is given, and the rest is done. A command that is stopped, even by kill -9,
 is finished by the next one.
 
 The exit code is 0 when all is done, 3 when a part was: steps failed, wait, were

@@ -148,7 +148,7 @@ func (a *app) showAllowances(f format, v view, all []translate.Allowance) error 
 	} else {
 		a.printAllowances(all)
 	}
-	stuck := func(al translate.Allowance) bool { return al.Need == meshsync.Needed && !helped(al.Allowance) }
+	stuck := func(al translate.Allowance) bool { return al.Need == meshsync.Needed && !al.Helps() }
 	switch {
 	case v.doubt:
 		return exit(exitError)
@@ -156,11 +156,6 @@ func (a *app) showAllowances(f format, v view, all []translate.Allowance) error 
 		return exit(exitChanges)
 	}
 	return nil
-}
-
-// helped says whether there is something to apply or to run.
-func helped(a meshsync.Allowance) bool {
-	return slices.ContainsFunc(a.Offers, func(o meshsync.Offer) bool { return o.YAML != "" || o.Command != "" })
 }
 
 func allowedOf(al translate.Allowance) (allowed, error) {

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -120,7 +122,7 @@ func checkedOf(r translate.MeshReport, class string) checked {
 			mesh.Counts.add(g.Verdict)
 		}
 		mesh.nameless()
-		if m.Binding != "" {
+		if all := mesh.yields(out.Meshes); !all && m.Binding != "" {
 			out.Counts.plus(mesh.Counts)
 		}
 		out.Meshes = append(out.Meshes, mesh)
@@ -188,6 +190,21 @@ func (m *checkedMesh) nameless() {
 	if m.TrustDomain == "" && unknown {
 		m.Problems = append(m.Problems, "its trust domain is in no object: name it with --trust-domain "+m.Mesh+"=DOMAIN")
 	}
+}
+
+// yields says which of the binding's gateways have their backends of this mesh from
+// another one already, that comes first by name, and whether all of them have.
+func (m *checkedMesh) yields(before []checkedMesh) (all bool) {
+	for _, first := range before {
+		both := slices.DeleteFunc(slices.Clone(m.Gateways), func(g string) bool { return !slices.Contains(first.Gateways, g) })
+		if first.Mesh != m.Mesh || len(both) == 0 {
+			continue
+		}
+		m.Problems = append(m.Problems, fmt.Sprintf("MeshBinding %s lets %s in too and comes first by name, so this one has none of their backends: delete one of the two, or let them select other gateways",
+			first.Binding, strings.Join(both, ", ")))
+		all = all || len(both) == len(m.Gateways)
+	}
+	return all
 }
 
 func checkedGroupOf(g translate.MeshGroup) checkedGroup {

@@ -89,9 +89,13 @@ func (a *app) runProbe(ctx context.Context, r probeRequest, arg string) error {
 		return err
 	}
 	results := []probed{}
+	homes := homesOf(c.groups)
 	for _, g := range c.groups {
-		if !c.probeable(g) {
-			a.err.Printf("%s %s:%d at %s is not probed: nothing would be programmed (%s)\n", a.err.Paint(term.Yellow, "!"), arg, g.Port, g.Controller, reasonOrNone(g.Verdict))
+		if len(homes[servicePort(g)]) > 0 && !homes.concerns(g) {
+			continue // they are another mesh's
+		}
+		if why := c.unprobed(g); why != "" {
+			a.err.Printf("%s %s:%d at %s is not probed: %s\n", a.err.Paint(term.Yellow, "!"), arg, g.Port, g.Controller, why)
 			continue
 		}
 		target := probe.Target{
@@ -102,9 +106,17 @@ func (a *app) runProbe(ctx context.Context, r probeRequest, arg string) error {
 	return a.showProbed(r.format, results)
 }
 
-// probeable says whether there is something that would be programmed.
-func (c chosenService) probeable(g translate.MeshGroup) bool {
-	return g.Verdict.Path == meshsync.Direct && g.Verdict.BackendTLS != nil
+// unprobed is why a group is not dialled; "" is that it is. What cannot be verified must
+// not look as if it had been.
+func (c chosenService) unprobed(g translate.MeshGroup) string {
+	switch {
+	case g.Verdict.Path != meshsync.Direct || g.Verdict.BackendTLS == nil:
+		return fmt.Sprintf("nothing would be programmed (%s)", reasonOrNone(g.Verdict))
+	case len(c.roots(g)) == 0:
+		return "the mesh's roots are not known, so that nothing could be verified; gatehouse mesh check says why"
+	default:
+		return ""
+	}
 }
 
 func reasonOrNone(v meshsync.Verdict) string {

@@ -103,13 +103,15 @@ type lives struct {
 // fromCloud asks what the cloud holds.
 func fromCloud(e *engine) lives {
 	return lives{
-		state: func(g reconcile.Gateway, _ string, r lbmodel.Root) trustState {
-			for _, x := range e.graphOf(g) {
-				if there, is := x.Spec.(lbmodel.Rooted); is && holdsRoot(there.TrustRoots(), r.SHA256) {
-					return trustedNow
-				}
+		state: func(g reconcile.Gateway, trust string, r lbmodel.Root) trustState {
+			switch {
+			case g.Key == translate.Key{}:
+				return trustPublished
+			case e.trusts(g, trust, r.SHA256):
+				return trustedNow
+			default:
+				return trustAdding
 			}
-			return trustAdding
 		},
 		held:   func(g reconcile.Gateway, trust string) []lbmodel.Root { return e.loop.Roots(g)[trust] },
 		leaves: e.loop.Leaves,
@@ -122,6 +124,28 @@ func fromCloud(e *engine) lives {
 			return trustAdding
 		},
 	}
+}
+
+// trusts says whether the cloud holds a root of one of a gateway's trusts: what it holds
+// of another does not count. A place of which nobody knows whose it is may be any's.
+func (e *engine) trusts(g reconcile.Gateway, trust, sha256 string) bool {
+	account, gateway := e.accounts[g.Result.Provider], g.Result.Gateway
+	if account == nil {
+		return false
+	}
+	whose := map[lbmodel.ID][]string{}
+	for _, t := range gateway.Trust {
+		for _, id := range account.TrustIDs(gateway, t) {
+			whose[id] = append(whose[id], t.Name)
+		}
+	}
+	for id, x := range e.graphOf(g) {
+		there, is := x.Spec.(lbmodel.Rooted)
+		if is && (len(whose[id]) == 0 || slices.Contains(whose[id], trust)) && holdsRoot(there.TrustRoots(), sha256) {
+			return true
+		}
+	}
+	return false
 }
 
 // graphOf is what a gateway has in its cloud.

@@ -178,7 +178,7 @@ func (c Config) options() translate.Options {
 	o := translate.Options{
 		Controllers: map[string]string{}, Infrastructure: true,
 		ServiceDefault: c.ServiceDefault, ServiceParameters: c.ServiceParameters,
-		Dialects: c.Dialects, MeshNamespace: c.Namespace,
+		Dialects: c.Dialects, Refusals: true, MeshNamespace: c.Namespace,
 	}
 	if c.ServiceDefault != "" && !c.KeepsServices {
 		o.ServiceKeeper = serviceCleanup

@@ -107,7 +107,8 @@ func New(config Config) (*Controller, error) {
 	return c, nil
 }
 
-// meshKinds are the kinds that dialects read, without the one that is read anyway.
+// meshKinds are the kinds that dialects read, and those by which meshes refuse gateways
+// (translate.Options.Refusals), without the one that is read anyway.
 func meshKinds(dialects map[string]meshsync.Dialect) []kube.Kind {
 	return kube.Untyped(slices.DeleteFunc(member.Reads(dialects), func(k schema.GroupVersionKind) bool {
 		return k.Group == gwv1.GroupName && k.Kind == translate.KindGateway

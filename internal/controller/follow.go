@@ -92,6 +92,7 @@ func (c *Controller) take(b watch.Batch) {
 	}
 	c.retellServices(b.Change)
 	c.retell(b.Change)
+	c.recordGone(b.Change)
 	followed := c.loop.Follow(b.Change)
 	c.redial(followed.Targets)
 	if meshNews(b.Change) {

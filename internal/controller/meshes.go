@@ -214,6 +214,14 @@ func (m *membership) ready(gateways []reconcile.Gateway) bool {
 	return !slices.ContainsFunc(gateways, func(g reconcile.Gateway) bool { return len(g.Result.Meshes) > 0 && g.Planned() && !m.seen[g.Key] })
 }
 
+// asksFor says whether a gateway needs an account now: one may have come to be a member
+// since somebody looked.
+func (c *Controller) asksFor(account string) bool {
+	return slices.ContainsFunc(c.loop.Gateways(), func(g reconcile.Gateway) bool {
+		return slices.Contains(accountsOf(g), account)
+	})
+}
+
 // dismiss removes the accounts of gateways that are no members any more. Where
 // Gateway API or MeshBindings are not installed nobody can say which are.
 func (c *Controller) dismiss(ctx context.Context, wanted map[string]bool) error {
@@ -233,7 +241,7 @@ func (c *Controller) dismiss(ctx context.Context, wanted map[string]bool) error 
 		return nil
 	}
 	ours := func(controller string) bool { return c.options.Controllers[controller] != "" }
-	if err := c.config.Meshes.accounts.Prune(ctx, wanted, ours); err != nil {
+	if err := c.config.Meshes.accounts.Prune(ctx, c.asksFor, ours); err != nil {
 		return err
 	}
 	c.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,9 +21,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"gatehouse.dev/api/v1alpha1"
+	"gatehouse.dev/internal/controller/events"
 	"gatehouse.dev/internal/controller/kube"
 	"gatehouse.dev/internal/reconcile"
 	"gatehouse.dev/internal/rootsync"
+	"gatehouse.dev/internal/translate"
 )
 
 // rememberedName is the ConfigMap of what is remembered of meshes' roots.
@@ -39,6 +42,7 @@ type remembered struct {
 
 	digest  [sha256.Size]byte // of what is written
 	written time.Time
+	lost    atomic.Bool // somebody removed what was written
 }
 
 // read takes the record as it is.
@@ -62,7 +66,8 @@ func (r *remembered) read(ctx context.Context, now time.Time) rootsync.Memory {
 // keep writes a memory, if it says something new or nobody wrote for long.
 func (r *remembered) keep(ctx context.Context, m rootsync.Memory, now time.Time) error {
 	digest := rootsync.Digest(m, now)
-	if digest == r.digest && now.Sub(r.written) < rootsync.Restamp {
+	lost := r.lost.Swap(false)
+	if digest == r.digest && now.Sub(r.written) < rootsync.Restamp && !lost {
 		return nil
 	}
 	if len(m.Bindings)+len(m.Bundles) == 0 && r.written.IsZero() {
@@ -73,13 +78,27 @@ func (r *remembered) keep(ctx context.Context, m rootsync.Memory, now time.Time)
 		err = r.write(ctx, string(text))
 	}
 	if err != nil {
-		return fmt.Errorf("record of meshes' roots: %w", err)
+		r.lost.Store(lost)
+		return fmt.Errorf("ConfigMap %s/%s, which has what is known of meshes' roots, cannot be written: %w%s", r.namespace, rememberedName, err, repairOf(err))
 	}
 	if len(left) > 0 && digest != r.digest {
 		r.log.Warn("not all roots fit into the record; these begin anew after a restart", "configmap", r.namespace+"/"+rememberedName, "left", left)
 	}
 	r.digest, r.written = digest, now
 	return nil
+}
+
+// repairOf is what somebody can do about a record that cannot be written.
+func repairOf(err error) string {
+	const until = ". Until then a manager that starts waits with new certificates as for roots that were just published, and cannot tell an older bundle"
+	switch {
+	case apierrors.IsInvalid(err):
+		return "; it may be immutable: delete it, and it is made anew at once" + until
+	case apierrors.IsForbidden(err):
+		return "; give the manager what Role gatehouse-controller-manager of deploy/rbac.yaml has" + until
+	default:
+		return ""
+	}
 }
 
 func (r *remembered) write(ctx context.Context, text string) error {
@@ -143,7 +162,24 @@ func (c *Controller) remember(ctx context.Context) error {
 		return nil
 	}
 	c.work.AddAfter(meshItem, rootsync.Restamp)
-	return c.config.Meshes.remember(ctx)
+	err := c.config.Meshes.remember(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	for _, b := range c.loop.Index().Bounds() {
+		c.events.Tell(c.reference(translate.Key{Kind: translate.KindMeshBinding, Name: b.Binding.Name}, b.Binding), events.RecordFailed, err.Error())
+	}
+	return err
+}
+
+// recordGone has the record written anew that somebody removed.
+func (c *Controller) recordGone(change translate.Change) {
+	m := c.config.Meshes
+	if m == nil || !slices.Contains(change.Delete, translate.Key{Kind: translate.KindConfigMap, Namespace: m.namespace, Name: rememberedName}) {
+		return
+	}
+	m.remembered.lost.Store(true)
+	c.meshSoon()
 }
 
 // readRoots reads the roots that no object has, until ctx ends. What it finds goes the

@@ -82,8 +82,10 @@ func keyTypeOf(c *x509.Certificate) string {
 // more is a conflict: the plan was made from another version of the Secret.
 func For(pair tls.Certificate, id lbmodel.Identity) (tls.Certificate, error) {
 	if id.Leaf != nil && id.Leaf.SHA256 != LeafOf(pair.Leaf).SHA256 {
-		return tls.Certificate{}, lbmodel.Errorf(lbmodel.CodeConflict, "keyring", lbmodel.ID{Kind: "Identity", Name: id.Name},
+		err := lbmodel.Errorf(lbmodel.CodeConflict, "keyring", lbmodel.ID{Kind: "Identity", Name: id.Name},
 			"%s holds another certificate than when the plan was made: plan again", id.Source)
+		err.Outdated = true
+		return tls.Certificate{}, err
 	}
 	return pair, nil
 }

@@ -25,12 +25,17 @@ func Dialects() map[string]meshsync.Dialect {
 	return out
 }
 
-// Reads are the kinds that some dialects read. Where one reads a kind in several
-// versions, which show the same objects, the version that it likes best comes first.
+// Reads are the kinds that some dialects read, those by which they refuse gateways
+// among them (meshsync.Authorizer.Permits). Where one reads a kind in several versions,
+// which show the same objects, the version that it likes best comes first.
 func Reads(dialects map[string]meshsync.Dialect) []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
 	for _, name := range slices.Sorted(maps.Keys(dialects)) {
-		for _, gvk := range dialects[name].Reads() {
+		kinds := dialects[name].Reads()
+		if a, is := dialects[name].(meshsync.Authorizer); is {
+			kinds = append(kinds, a.Permits()...)
+		}
+		for _, gvk := range kinds {
 			if !slices.Contains(out, gvk) {
 				out = append(out, gvk)
 			}

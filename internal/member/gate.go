@@ -41,6 +41,12 @@ func (m *Members) holds(gateways []reconcile.Gateway, s lbmodel.Step) (lbmodel.W
 				return w, true
 			}
 		}
+	case lbmodel.Presenting:
+		for _, g := range gateways {
+			if w, waits := m.holdsGiven(g, want, s.Have); waits {
+				return w, true
+			}
+		}
 	case lbmodel.Rooted:
 		if have, is := s.Have.Spec.(lbmodel.Rooted); is && !lbmodel.GainsRoot(want.TrustRoots(), have.TrustRoots()) {
 			return m.holdsRoots(s, lost(want.TrustRoots(), have.TrustRoots()))
@@ -69,6 +75,51 @@ func (m *Members) holdsHop(g reconcile.Gateway, want lbmodel.Securing, have lbmo
 		if bad := caused(sight); bad != nil {
 			return held("pods of %s do not take it: %s", about(name), bad.Text()), true
 		}
+	}
+	return w, false
+}
+
+// holdsGiven says whether a certificate from a Secret waits in the place of another until
+// pods were seen to take it. One that is issued is shown to them at Apply (see prove).
+// When the live one is about to end there is nothing to lose.
+func (m *Members) holdsGiven(g reconcile.Gateway, want lbmodel.Presenting, have lbmodel.Resource) (w lbmodel.Wait, waits bool) {
+	i := slices.IndexFunc(g.Served.Identities, func(id lbmodel.Identity) bool { return id.Name == want.Presents() })
+	live := have.Facts.Leaf
+	if i < 0 || g.Served.Identities[i].Leaf == nil || live == nil || live.SHA256 == g.Served.Identities[i].Leaf.SHA256 {
+		return w, false
+	}
+	last := lastMoment(*live)
+	if !m.config.Clock().Before(last) {
+		return w, false
+	}
+	for j := range g.Served.Pools {
+		p := &g.Served.Pools[j]
+		if hopped(p) == "" || p.TLS.Identity != want.Presents() || m.modeOf(hopped(p)) != v1alpha1.ProbeGate {
+			continue
+		}
+		if w, waits = m.refusesGiven(g, p.Name, live.SHA256); waits {
+			w.Until = last
+			return w, true
+		}
+	}
+	return w, false
+}
+
+// refusesGiven says whether the pods of a pool were not seen to take a certificate that
+// they are to be shown, and why. Those that refused the live one lose nothing.
+func (m *Members) refusesGiven(g reconcile.Gateway, pool, live string) (w lbmodel.Wait, waits bool) {
+	sight := m.Probes.Sights(g.Key.String())[pool]
+	already := probe.Earlier{Leaf: live, Outcome: probe.ClientCertificate}
+	refuses := slices.IndexFunc(sight.Failed, func(r probe.Result) bool {
+		return r.Outcome == probe.ClientCertificate && r.Earlier != already
+	})
+	switch {
+	case !sight.Known:
+		return held("the new certificate is being shown to the pods of %s", about(pool)), true
+	case refuses >= 0:
+		return held("pods of %s do not take the new certificate: %s", about(pool), sight.Failed[refuses].Text()), true
+	case sight.Passed == 0 && len(sight.Failed) > 0:
+		return held("no pod of %s was seen to take the new certificate: %s", about(pool), sight.Trouble().Text()), true
 	}
 	return w, false
 }

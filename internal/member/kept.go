@@ -34,16 +34,19 @@ func (k *kept) see(issuer string, roots []lbmodel.Root, now time.Time) {
 	k.good[issuer] = roots
 }
 
-// only forgets all other issuers: a binding that is made anew begins anew.
-func (k *kept) only(issuers []string) {
+// only forgets all other issuers, and says which: a binding that is made anew begins
+// anew.
+func (k *kept) only(issuers []string) (gone []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for issuer := range k.good {
 		if !slices.Contains(issuers, issuer) {
 			delete(k.good, issuer)
 			k.published.Forget(issuer)
+			gone = append(gone, issuer)
 		}
 	}
+	return gone
 }
 
 // valid are the last good roots that have not ended: a mesh that cannot be read may have

@@ -110,3 +110,39 @@ func TestForgets(t *testing.T) {
 		t.Errorf("what is gone is remembered: %+v", left)
 	}
 }
+
+// TestForgetsAdmitted: a MeshTrust that goes and comes again is known for as long as it is
+// there again, and so is that of a binding which is made anew: proxies forgot it too.
+func TestForgetsAdmitted(t *testing.T) {
+	for _, c := range []struct{ name, old, new string }{
+		{"the MeshTrust goes", "trustDomain: gatehouse", "trustDomain: elsewhere"},
+		{"the binding goes", "metadata: {name: mesh}", "metadata: {name: another}"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			own, err := ca.New(ca.Config{Name: "kuma"})
+			w.do(err)
+			mesh := strings.ReplaceAll(kumaMesh, "OWN", `"`+strings.ReplaceAll(string(own.Bundle()), "\n", `\n`)+`"`)
+			m := w.members()
+			w.read(mesh, "")
+			m.Over(w)
+			began, root := w.clock(), w.Index().Bounds()[0].Admits[0]
+			since := func(text string) time.Time {
+				w.read(text, "")
+				m.See()
+				return m.admitted.Since(issuerOf("mesh"), root)
+			}
+			w.pass(time.Hour)
+			if at := since(mesh); !at.Equal(began) {
+				t.Fatalf("what stays is known since %s, want %s", at, began)
+			}
+			without := strings.Replace(mesh, c.old, c.new, 1)
+			if at := since(without); without == mesh || !at.IsZero() {
+				t.Errorf("what is gone is known since %s", at)
+			}
+			if at := since(mesh); !at.Equal(w.clock()) {
+				t.Errorf("what comes again is known since %s, want %s", at, w.clock())
+			}
+		})
+	}
+}

@@ -114,9 +114,21 @@ func (m *Members) See() {
 	for _, b := range (*l).Index().Bounds() {
 		issuers = append(issuers, issuerOf(b.Binding.Name))
 		m.kept.see(issuerOf(b.Binding.Name), b.Trust.Roots, m.config.Clock())
-		m.admitted.See(issuerOf(b.Binding.Name), b.Admits, m.config.Clock())
+		m.admit(issuerOf(b.Binding.Name), b.Admits)
 	}
-	m.kept.only(issuers)
+	for _, gone := range m.kept.only(issuers) {
+		m.admitted.Forget(gone)
+	}
+}
+
+// admit notes under which roots a mesh takes gateways now, where those are others. None
+// is that it takes nobody: whoever comes again begins anew.
+func (m *Members) admit(issuer string, roots []lbmodel.Root) {
+	if len(roots) == 0 {
+		m.admitted.Forget(issuer)
+		return
+	}
+	m.admitted.See(issuer, roots, m.config.Clock())
 }
 
 // Since is when a root that a binding publishes was first seen, by this process or one

@@ -95,7 +95,8 @@ func (m *Members) asks(g reconcile.Gateway) []probe.Ask {
 }
 
 // dial is one probe. Of an identity whose key is not here (it is remembered for half
-// of its certificate's life, and by one process) everything is tried but itself.
+// of its certificate's life, and by one process) everything is tried but itself; one
+// that is kept in a Secret is here, or will be at the next try.
 func (m *Members) dial(ctx context.Context, h probe.Hop, address string) probe.Result {
 	t := probe.Target{Protocol: h.Protocol, TLS: h.TLS, Roots: h.Roots, Now: m.config.Clock}
 	if id := h.Identity; id != nil && id.Leaf != nil {
@@ -104,7 +105,7 @@ func (m *Members) dial(ctx context.Context, h probe.Hop, address string) probe.R
 		}
 	}
 	out := probe.Dial(ctx, t, m.config.Dialled(address))
-	if out.Address = address; out.Outcome == probe.ClientCertificate && h.Identity != nil && !out.Shown {
+	if out.Address = address; out.Outcome == probe.ClientCertificate && h.Identity != nil && !out.Shown && h.Identity.Issuer != lbmodel.IssuerSecret {
 		out.Outcome, out.Detail = probe.OK, ""
 	}
 	m.config.Probed(h.TLS.Source.Name, out.Outcome)

@@ -37,7 +37,7 @@ func (m *Members) prove(ctx context.Context, id lbmodel.Identity, pair certifica
 		return err
 	}
 	live, had := (*m.loop.Load()).Leaves(g)[id.Name]
-	if had && live.NotAfter.Sub(m.config.Clock()) < min(proveMargin, live.NotAfter.Sub(live.NotBefore)/3) {
+	if had && m.config.Clock().After(lastMoment(live)) {
 		return nil
 	}
 	t := &trial{m: m, pair: pair}
@@ -50,6 +50,15 @@ func (m *Members) prove(ctx context.Context, id lbmodel.Identity, pair certifica
 		return e
 	}
 	return nil
+}
+
+// lastMoment is when a live certificate is so near its end that there is nothing to lose.
+func lastMoment(live lbmodel.Leaf) time.Time {
+	margin := proveMargin
+	if !live.NotBefore.IsZero() {
+		margin = min(margin, live.NotAfter.Sub(live.NotBefore)/3)
+	}
+	return live.NotAfter.Add(-margin)
 }
 
 // trial is the work of showing one certificate.

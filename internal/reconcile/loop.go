@@ -32,6 +32,7 @@ type Loop struct {
 	stranded map[translate.Key]bool // gateways whose class is not there
 	doubt    Doubt
 	found    map[translate.Key][]lbmodel.Finding // by the last plan of each gateway
+	outdated map[translate.Key]int               // passes in a row whose plan something of the gateway did not fit any more
 }
 
 // Leaver is an owner that shall own nothing any more with a provider.
@@ -45,7 +46,7 @@ func (g Gateway) leaver() Leaver { return Leaver{g.Result.Provider, g.Result.Gat
 // New starts a loop with a first snapshot. Every provider that a gateway of the
 // snapshot is served by must have an account.
 func New(x *translate.Index, accounts map[string]*providers.Account) *Loop {
-	l := &Loop{accounts: accounts, index: x, gateways: map[translate.Key]Gateway{}, dropped: map[Leaver]bool{}, stranded: map[translate.Key]bool{}, found: map[translate.Key][]lbmodel.Finding{}}
+	l := &Loop{accounts: accounts, index: x, gateways: map[translate.Key]Gateway{}, dropped: map[Leaver]bool{}, stranded: map[translate.Key]bool{}, found: map[translate.Key][]lbmodel.Finding{}, outdated: map[translate.Key]int{}}
 	l.retranslate(x.Gateways())
 	return l
 }
@@ -144,6 +145,7 @@ func (l *Loop) retranslateOne(key translate.Key) {
 	if g.Result.Gone {
 		delete(l.gateways, key)
 		delete(l.found, key)
+		delete(l.outdated, key)
 		return
 	}
 	if account := l.accounts[g.Result.Provider]; g.Planned() && account != nil {

@@ -218,10 +218,11 @@ func (l *Loop) Apply(ctx context.Context, pass Pass, on func(providers.Event)) P
 }
 
 // settle forgets the dropped owners that own nothing any more: later passes need
-// not plan for them.
+// not plan for them. And it counts for whom the plan was too old.
 func (l *Loop) settle(g Group) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.count(g)
 	for _, owner := range g.Plan.Owners {
 		if who := (Leaver{g.Provider, owner}); l.dropped[who] && !owns(g.Outcome.Observed, owner) {
 			delete(l.dropped, who)

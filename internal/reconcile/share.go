@@ -19,6 +19,29 @@ type share struct {
 	ran           bool // done is what became of planned
 	mine          map[lbmodel.ID]bool
 	wayOut        string // how to approve what waits; "" is not known
+	outdated      int    // Loop.outdated
+}
+
+// mostOutdated is how many passes in a row may find that something has changed since
+// their plan was made, before anybody is told: the next one follows in seconds and
+// usually fits, as when a pod is replaced meanwhile.
+const mostOutdated = 2
+
+// count notes for whom the plan of a group was too old. Loop.mu is held.
+func (l *Loop) count(g Group) {
+	old := slices.DeleteFunc(slices.Collect(maps.Keys(g.Outcome.Failed)), func(id lbmodel.ID) bool { return !lbmodel.Outdated(g.Outcome.Failed[id]) })
+	var concerns map[lbmodel.Owner]map[lbmodel.ID]bool
+	if len(old) > 0 {
+		concerns = g.Plan.Concerns()
+	}
+	for _, key := range g.Keys {
+		mine := concerns[l.gateways[key].Result.Gateway.Owner]
+		if slices.ContainsFunc(old, func(id lbmodel.ID) bool { return mine[id] }) {
+			l.outdated[key]++
+		} else {
+			delete(l.outdated, key)
+		}
+	}
 }
 
 // unfinished is what the run left undone: the error of each failed step, nil for
@@ -34,9 +57,13 @@ func (s share) unfinished() map[lbmodel.ID]error {
 		}
 	}
 	for id, err := range s.done.Outcome.Failed {
-		if s.mine[id] {
-			out[id] = err
+		if !s.mine[id] {
+			continue
 		}
+		if lbmodel.Outdated(err) && s.outdated <= mostOutdated {
+			err = lbmodel.Errorf(lbmodel.CodeUnavailable, "", id, "%w", err) // what is said of the cloud stays for a moment
+		}
+		out[id] = err
 	}
 	return out
 }
@@ -166,9 +193,9 @@ func (s share) reported() string {
 func syncOf(left map[lbmodel.ID]error) translate.Sync {
 	var moment translate.Sync
 	for _, id := range slices.SortedFunc(maps.Keys(left), lbmodel.ID.Compare) {
-		switch code := lbmodel.CodeOf(left[id]); code {
-		case lbmodel.CodeOK, lbmodel.CodeThrottled:
-		case lbmodel.CodeUnavailable:
+		switch code := lbmodel.CodeOf(left[id]); {
+		case code == lbmodel.CodeOK, code == lbmodel.CodeThrottled, code == lbmodel.CodeUnavailable && lbmodel.Outdated(left[id]):
+		case code == lbmodel.CodeUnavailable:
 			moment = translate.Sync{Reason: translate.Unfinished, Detail: fmt.Sprintf("not all changes are done: the cloud does not answer (%s); they are tried again", code)}
 		default:
 			return translate.Sync{Reason: translate.Unfinished, Detail: fmt.Sprintf("%d changes are not done yet; %v", len(left), left[id])}

@@ -65,7 +65,7 @@ func (l *Loop) OutcomesOf(keys []translate.Key, planned, applied Pass) map[trans
 		if !known || !ok {
 			continue
 		}
-		s := share{gateway: g, planned: group, mine: group.Plan.Concerns()[g.Result.Gateway.Owner]}
+		s := share{gateway: g, planned: group, mine: group.Plan.Concerns()[g.Result.Gateway.Owner], outdated: l.outdatedOf(key)}
 		if l.Approve != nil {
 			s.wayOut = l.Approve(key)
 		}
@@ -73,6 +73,12 @@ func (l *Loop) OutcomesOf(keys []translate.Key, planned, applied Pass) map[trans
 		outcomes[key] = l.outcome(s)
 	}
 	return outcomes
+}
+
+func (l *Loop) outdatedOf(key translate.Key) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.outdated[key]
 }
 
 // groupOf is the group of a pass that a gateway is in.

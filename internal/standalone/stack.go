@@ -77,6 +77,7 @@ type Stack struct {
 	account  *providers.Account
 	provider providers.Provider
 	keys     atomic.Pointer[manifest.Keys]
+	answer   providers.Keyring
 	outcomes map[translate.Key]translate.Outcome // of the last pass of each gateway
 }
 
@@ -96,6 +97,7 @@ func Open(ctx context.Context, config Config) (*Stack, error) {
 	}
 	s.Now = loaded.Snapshot
 	s.keys.Store(loaded.Keys)
+	s.answer = s.keyring()
 	if err := s.open(); err != nil {
 		return nil, err
 	}
@@ -118,10 +120,10 @@ func Open(ctx context.Context, config Config) (*Stack, error) {
 // open opens the cloud, or takes that of another.
 func (s *Stack) open() (err error) {
 	if over := s.config.Over; over != nil {
-		s.Local, s.provider = over.Local, over.Local.Client(s.keyring)
+		s.Local, s.provider = over.Local, over.Local.Client(s.answer)
 		return nil
 	}
-	s.config.Local.Keyring = s.keyring
+	s.config.Local.Keyring = s.answer
 	if s.Local, err = local.Open(s.config.Local); err != nil {
 		return err
 	}
@@ -141,15 +143,18 @@ func (s *Stack) options() translate.Options {
 	}
 }
 
-func (s *Stack) keyring(ctx context.Context, id lbmodel.Identity) (tls.Certificate, error) {
-	answer := providers.Keyring(s.keys.Load().Keyring())
+// keyring answers by the files as they are when it is asked.
+func (s *Stack) keyring() providers.Keyring {
+	answer := func(ctx context.Context, id lbmodel.Identity) (tls.Certificate, error) {
+		return s.keys.Load().Keyring()(ctx, id)
+	}
 	if m := s.config.Members; m != nil {
-		answer = m.Keyring(answer)
+		answer = m.Keyring(answer) // who probes reads keys before anything is applied
 	}
 	if wrap := s.config.Keyring; wrap != nil {
 		answer = wrap(answer)
 	}
-	return answer(ctx, id)
+	return answer
 }
 
 func (s *Stack) load(ctx context.Context) (*manifest.Loaded, error) {

@@ -49,6 +49,10 @@ type Options struct {
 	// Dialects are the meshes that gateways can be members of, by the controllerName
 	// that MeshBindings give them.
 	Dialects map[string]meshsync.Dialect
+	// Refusals has hops told whose mesh refuses the gateway. Whoever sets it reads the
+	// kinds of meshsync.Authorizer.Permits too, all that there are: what is not there
+	// lets nobody in.
+	Refusals bool
 	// MeshNamespace is the namespace of the ServiceAccounts by which meshes know
 	// gateways: the controller's own. "" is gatehouse-system.
 	MeshNamespace string

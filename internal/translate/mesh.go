@@ -183,7 +183,7 @@ func (t *translation) meshIdentity(m *member, b *v1alpha1.MeshBinding) {
 		return
 	}
 	name := m.key.Kind + "/" + m.key.Name
-	id := lbmodel.Identity{Name: name, Source: m.key.source("identity"), Issuer: name, KeyType: MeshKeyType}
+	id := lbmodel.Identity{Name: name, Source: m.key.source("identity"), Issuer: name, Signer: signerOf(b, m.dialect), KeyType: MeshKeyType}
 	id.SPIFFEID, id.DNSNames = meshsync.NameOf(m.dialect, m.mesh, m.account)
 	if d := b.Spec.Identity.Duration; d != nil {
 		lifetime, _ := time.ParseDuration(string(*d)) // one that cannot be read is the issuer's own

@@ -14,13 +14,17 @@ import (
 	"gatehouse.dev/meshsync"
 )
 
-// Permits are the kinds by which meshes say whom they let in, sorted: those of all
-// dialects. Nothing but Allowances looks at them.
+// Permits are the kinds by which meshes say whom they let in, and who somebody is,
+// sorted: those of all dialects. Nothing hangs on them but Allowances, and what
+// Options.Refusals has told.
 func (o Options) Permits() []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
 	for _, d := range o.Dialects {
 		if a, is := d.(meshsync.Authorizer); is {
 			out = append(out, a.Permits()...)
+		}
+		if r, is := d.(meshsync.Registrar); is {
+			out = append(out, r.Registers()...)
 		}
 	}
 	slices.SortFunc(out, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })

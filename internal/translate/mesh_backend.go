@@ -24,6 +24,9 @@ type MeshGroup struct {
 	Group      meshsync.Group
 	Verdict    meshsync.Verdict
 	Selected   bool // the binding's selector wants them to be members
+	// Refused says that a policy of the mesh refuses the gateway there, for a person; ""
+	// is that none is known to. Options.Refusals asks for it.
+	Refused string
 	// Probe is what was seen on the wire, where there is something to tell.
 	Probe *PoolSight
 	// Endpoints are the group's own, at the Service's port; only a MeshReport has them.
@@ -70,6 +73,7 @@ type partFact struct {
 	key      string
 	inbound  meshsync.Inbound
 	accounts []meshsync.Account
+	refused  string
 	weight   int // counts only where there are several parts
 }
 
@@ -114,6 +118,7 @@ func (x *Index) holdingOf(members []member, u backendUse, g groupRef, endpoints 
 			out.parts = []meshPart{unknownPart(endpoints)}
 		}
 	}
+	out.refuse(x, members)
 	return out
 }
 
@@ -135,7 +140,7 @@ func (h holding) facts() meshFacts {
 	out := meshFacts{holder: h.holder, known: h.known}
 	for i := range h.parts {
 		p := &h.parts[i]
-		fact := partFact{key: p.Key, inbound: p.Inbound, accounts: p.Accounts}
+		fact := partFact{key: p.Key, inbound: p.Inbound, accounts: p.Accounts, refused: p.refused.Why}
 		if len(h.parts) > 1 {
 			fact.weight = p.usable()
 		}
@@ -298,7 +303,7 @@ func (j *judging) part(p *meshPart) {
 	}
 	j.tell(MeshGroup{
 		Binding: m.key, Controller: m.controller, Backend: j.use.String(), Service: j.group.key, Port: j.group.port,
-		Group: p.Group, Verdict: v, Selected: hop.Selected, Probe: seen,
+		Group: p.Group, Verdict: v, Selected: hop.Selected, Probe: seen, Refused: j.refusedAt(p, v),
 	}, hop)
 }
 

@@ -97,6 +97,7 @@ func (s *bindingSum) gateway(key Key, m *Membership) {
 		s.waiting = append(s.waiting, key.path()+" has not been looked at yet")
 	case bad.reason != "":
 		s.waiting = append(s.waiting, fmt.Sprintf("%s: %s: %s", key.path(), bad.reason, bad.message))
+	case len(m.Groups) == 0 && len(m.Lost) > 0: // another binding's member, and not this one's
 	default:
 		s.joined++
 	}

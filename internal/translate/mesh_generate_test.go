@@ -16,7 +16,9 @@ import (
 
 // meshObject is something that a mesh, or a gateway's part in one, is made of.
 func (d *dice) meshObject() any {
-	switch d.n(6) {
+	switch d.n(7) {
+	case 6:
+		return d.authorizationPolicy()
 	case 5:
 		return d.bundle()
 	case 0, 1:
@@ -52,6 +54,16 @@ func (d *dice) peerAuthentication() *unstructured.Unstructured {
 	}}
 	o.SetAPIVersion("security.istio.io/v1")
 	o.SetKind("PeerAuthentication")
+	o.SetNamespace(pick(d, d.namespace(), "istio-system"))
+	o.SetName(d.name())
+	return o
+}
+
+func (d *dice) authorizationPolicy() *unstructured.Unstructured {
+	spec := pick(d, map[string]any{}, map[string]any{"action": "DENY", "rules": []any{map[string]any{}}}, map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"app": d.name()}}}, map[string]any{"rules": "odd"})
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	o.SetAPIVersion("security.istio.io/v1")
+	o.SetKind("AuthorizationPolicy")
 	o.SetNamespace(pick(d, d.namespace(), "istio-system"))
 	o.SetName(d.name())
 	return o
@@ -115,7 +127,7 @@ func (d *dice) meshed() []any {
 	if d.n(2) == 0 {
 		b.Spec.LandingPad = &v1alpha1.LandingPad{Namespace: "apps", Name: "b", SectionName: "a"}
 	}
-	out := []any{b, p, d.padPod(), rootsOf("istio-system", "istio-ca-root-cert", "root-cert.pem"), rootsOf("linkerd", "linkerd-identity-trust-roots", "ca-bundle.crt")}
+	out := []any{b, p, d.authorizationPolicy(), d.padPod(), rootsOf("istio-system", "istio-ca-root-cert", "root-cert.pem"), rootsOf("linkerd", "linkerd-identity-trust-roots", "ca-bundle.crt")}
 	slice := d.slice()
 	slice.Namespace, slice.Name, slice.Labels[discoveryv1.LabelServiceName] = "apps", "a", "a"
 	slice.Ports, slice.Endpoints = []discoveryv1.EndpointPort{{Port: ptrTo[int32](8080)}}, nil

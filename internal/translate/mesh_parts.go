@@ -20,6 +20,8 @@ type meshPart struct {
 	meshsync.Group
 	endpoints []lbmodel.Endpoint // sorted, as the whole set is
 	subject   subject
+	subjects  []subject          // all, where Options.Refusals asks for them
+	refused   meshsync.Allowance // of the gateway that is translated
 }
 
 // subject is who a part's Detail is about: what a meshsync.Fixer is asked about.
@@ -110,6 +112,11 @@ func (x *Index) partsAt(d meshsync.Dialect, g groupRef, endpoints []lbmodel.Endp
 	parts := gather(meshsync.Groups(placed), names, endpoints)
 	for i := range parts {
 		parts[i].subject = about[parts[i].Said]
+		if x.options.Refusals {
+			for _, pod := range parts[i].Pods {
+				parts[i].subjects = append(parts[i].subjects, about[pod])
+			}
+		}
 	}
 	return parts
 }

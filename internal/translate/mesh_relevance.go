@@ -3,14 +3,17 @@ package translate
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	certv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"gatehouse.dev/api/v1alpha1"
+	"gatehouse.dev/meshsync"
 )
 
 // meshChange finds out which gateways a change concerns because they are, were or
@@ -152,9 +155,9 @@ func (m *meshChange) meshObject(key Key, old, obj any) {
 		if d == nil {
 			continue
 		}
-		reads := false
-		for _, gvk := range d.Reads() {
-			reads = reads || meshKind(gvk.GroupKind()) == key.Kind
+		reads := hasKind(d.Reads(), key.Kind)
+		if a, is := d.(meshsync.Authorizer); is && m.next.options.Refusals && hasKind(a.Permits(), key.Kind) {
+			m.membersOf(b) // policies may be for other namespaces, and refer to them
 		}
 		root := key.Namespace == "" || key.Namespace == m.old.mesh(d).Namespace || key.Namespace == m.next.mesh(d).Namespace
 		switch {
@@ -164,6 +167,10 @@ func (m *meshChange) meshObject(key Key, old, obj any) {
 			m.podsIn(key.Namespace)
 		}
 	}
+}
+
+func hasKind(all []schema.GroupVersionKind, kind string) bool {
+	return slices.ContainsFunc(all, func(gvk schema.GroupVersionKind) bool { return meshKind(gvk.GroupKind()) == kind })
 }
 
 // meshGateway is a Gateway that pods of a mesh may serve.

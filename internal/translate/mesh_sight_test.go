@@ -5,10 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"gatehouse.dev/lbmodel"
 )
 
 // meshed is the only pool of the gateway edge that a binding has to do with.
@@ -107,5 +110,40 @@ func TestPendingForProof(t *testing.T) {
 	got, _ := v.meshMember(verdict{})
 	if got.reason != reasonIdentityPending || !strings.HasSuffix(got.message, ": the probe says: "+says) {
 		t.Errorf("MeshMember says %s: %s", got.reason, got.message)
+	}
+}
+
+// TestMemberCounts: a group that a probe sees fail, or whose mesh refuses the gateway, is
+// not reached, however it should be; and who has lost a backend to another binding says
+// to whom.
+func TestMemberCounts(t *testing.T) {
+	text := readFile(t, "mesh-istio-strict", "in.yaml")
+	gateway, pool := meshedPool(t, translateAll(t, indexOf(t, text)))
+	fails := &Sight{Binding: "istio", Pools: []PoolSight{{gateway, pool, true, "wrong CA: of nobody"}}}
+	second := text[strings.Index(text, "kind: MeshBinding"):strings.Index(text, "kind: Service")]
+	const group = "MeshBinding/istio: groups of pods reached as a member: "
+	const refused = "0, 1 that do not take the gateway (gatehouse.dev/BackendTLS of the routes says why)"
+	for _, c := range []struct {
+		name, more string
+		put        []any
+		want       string
+	}{
+		{"reached", "", nil, group + "1"},
+		{"a probe fails", "", []any{fails}, group + refused},
+		{"a policy refuses", "apiVersion: security.istio.io/v1\nkind: AuthorizationPolicy\nmetadata: {name: p, namespace: apps}\nspec: {}", nil, group + refused},
+		{"two bindings", strings.ReplaceAll(second, "name: istio", "name: second"), nil,
+			group + "1; MeshBinding/second: groups of pods reached as a member: 0; backends of another MeshBinding, which comes first by name: apps/a:80 is with MeshBinding istio"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := indexOf(t, text+"\n---\n"+c.more)
+			x, _ = x.With(Change{Put: c.put})
+			results := translateAll(t, x)
+			leaf := lbmodel.Leaf{NotBefore: now().Add(-time.Hour), NotAfter: now().Add(time.Hour)}
+			outcome := Outcome{Leaves: map[string]lbmodel.Leaf{"MeshBinding/istio": leaf}}
+			v := (&statusWriter{x: x, results: results, outcomes: map[Key]Outcome{gateway: outcome}, now: now()}).view(gateway, results[gateway])
+			if got, _ := v.meshMember(verdict{}); got.reason != reasonJoined || got.message != c.want {
+				t.Errorf("MeshMember says %s: %s\nwant %s", got.reason, got.message, c.want)
+			}
+		})
 	}
 }

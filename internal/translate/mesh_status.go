@@ -87,12 +87,12 @@ func (p *protection) groups(place string, list []MeshGroup) {
 	}
 }
 
-// reached notes a group that is reached, in the light of what was seen on the wire.
+// reached notes a group that is reached, in the light of what is known besides.
 func (p *protection) reached(text string, g MeshGroup) {
-	if probe, told := g.probed(); told {
-		text += ": " + probe
+	if says := g.besides(); len(says) > 0 {
+		text += ": " + strings.Join(says, "; ")
 	}
-	if v, works := g.failed(); !works {
+	if v, works := g.seen(); !works {
 		p.bad, p.verdicts = append(p.bad, text), append(p.verdicts, v)
 		return
 	}
@@ -246,11 +246,14 @@ func because(err error) string {
 
 // text sums a membership up.
 func (m *Membership) text() string {
-	direct, blocked := 0, 0
+	direct, failing, blocked := 0, 0, 0
 	for _, g := range m.Groups {
+		_, works := g.seen()
 		switch {
 		case g.Verdict.Path == meshsync.Blocked:
 			blocked++
+		case !works:
+			failing++
 		case g.Verdict.BackendTLS != nil:
 			direct++
 		}
@@ -258,6 +261,12 @@ func (m *Membership) text() string {
 	out := fmt.Sprintf("%s: groups of pods reached as a member: %d", m.Binding, direct)
 	if blocked > 0 {
 		out += fmt.Sprintf(", %d blocked", blocked)
+	}
+	if failing > 0 {
+		out += fmt.Sprintf(", %d that do not take the gateway (%s of the routes says why)", failing, CondBackendTLS)
+	}
+	if len(m.Lost) > 0 {
+		out += "; backends of another MeshBinding, which comes first by name: " + several(m.Lost)
 	}
 	if m.Stranger != "" {
 		out += "; " + m.Stranger

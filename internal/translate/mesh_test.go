@@ -15,6 +15,7 @@ import (
 func meshOptions() Options {
 	o := testOptions()
 	o.Dialects = map[string]meshsync.Dialect{istio.Controller: istio.Dialect{}, linkerd.Controller: linkerd.Dialect{}}
+	o.Refusals = true
 	o.Offers = func(provider string, _ json.RawMessage) (lbmodel.Features, []lbmodel.Finding) {
 		f := lbmodel.FullFeatures()
 		switch provider {

@@ -94,7 +94,7 @@ func serviceTLS(groups []MeshGroup) verdict {
 	plain, losses := false, false
 	for _, g := range groups {
 		says = appendNew(says, g.reached())
-		seen, _ := g.failed()
+		seen, _ := g.seen()
 		verdicts = append(verdicts, seen)
 		direct := g.Verdict.Path != meshsync.Blocked
 		plain = plain || direct && g.Verdict.BackendTLS == nil && !g.Verdict.OwnTLS
@@ -156,10 +156,7 @@ func (g MeshGroup) reached() string {
 	if len(names) > 0 {
 		out += " as " + strings.Join(names, ", ")
 	}
-	if probe, told := g.probed(); told {
-		out += "; " + probe
-	}
-	return out
+	return strings.Join(append([]string{out}, g.besides()...), "; ")
 }
 
 // BackendTLSOf are the conditions on a Service that ServiceTLS keeps, of all providers.

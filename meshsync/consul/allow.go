@@ -34,19 +34,24 @@ func (d Dialect) Allow(w meshsync.World, m meshsync.Mesh, e meshsync.Entry) mesh
 		return meshsync.Allowance{Need: meshsync.NeedUnknown, Why: "Which service of Consul it is, is not known: " + why + "."}
 	}
 	i := intentionsFor(w, []string{s.Namespace, "default", e.Pod.Namespace}, svc.name)
-	says, action := i.of(e.Client)
+	says, action, sure := i.of(e.Client)
 	if says == "" {
 		says, action = defaultOf(serverConfig(w, s.Namespace))
 	}
 	switch {
 	case action == "allow":
 		return meshsync.Allowance{Need: meshsync.NotNeeded, Why: says + ", as far as objects of the cluster say."}
-	case e.Client.SPIFFEID == "":
-		return meshsync.Nameless(says)
+	case e.Client.SPIFFEID == "" && action == "deny":
+		out := meshsync.Nameless(says)
+		out.Assumed = !sure
+		return out
 	}
 	out := meshsync.Allowance{Need: meshsync.NeedUnknown, Why: says + "."}
 	if action == "deny" {
-		out.Need = meshsync.Needed
+		out.Need, out.Assumed = meshsync.Needed, !sure
+	}
+	if e.Client.SPIFFEID == "" {
+		return out
 	}
 	names, who := callers(e)
 	out.Offers = []meshsync.Offer{{
@@ -95,26 +100,47 @@ func intentionsFor(w meshsync.World, namespaces []string, service string) (out i
 }
 
 // of is what they say of a client: allow, deny, or "" where it hangs on requests. says
-// is "" when they say nothing.
-func (i intentions) of(c meshsync.Client) (says, action string) {
+// is "" when they say nothing. sure says that no destination which comes before has its
+// intentions elsewhere: one that has an object has all of them there.
+func (i intentions) of(c meshsync.Client) (says, action string, sure bool) {
+	sure = true
 	for _, o := range []*unstructured.Unstructured{i.exact, i.any} {
-		if o == nil {
+		if sure = sure && o != nil; o == nil {
 			continue
 		}
 		for _, name := range []string{serviceOf(c), "*"} {
 			for _, source := range workload.List(o.Object, "spec", "sources") {
-				if source["name"] != name || name != "*" && c.SPIFFEID == "" {
+				if source["name"] != name || name != "*" && c.SPIFFEID == "" || foreign(source) {
 					continue
 				}
 				says = fmt.Sprintf("ServiceIntentions %s/%s has source %s", o.GetNamespace(), o.GetName(), name)
-				if action, _ = source["action"].(string); action == "" {
-					return says + ", with permissions for some requests", ""
-				}
-				return says + ", action " + action, action
+				return sayOf(source, says, sure)
 			}
 		}
 	}
-	return "", ""
+	return "", "", sure
+}
+
+// sayOf is what a source that is the client says. One with a field that is not known is
+// read no further.
+func sayOf(source map[string]any, says string, sure bool) (string, string, bool) {
+	if other := workload.Besides(source, "name", "namespace", "partition", "peer", "samenessGroup", "action", "permissions", "description"); other != "" {
+		return says + ", with the field " + other + ", which is not known", "", sure
+	}
+	switch action, _ := source["action"].(string); action {
+	case "allow", "deny":
+		return says + ", action " + action, action, sure
+	default:
+		return says + ", with permissions for some requests", "", sure
+	}
+}
+
+// foreign says that a source is a service of another cluster, or of a part of Consul in
+// which no gateway is.
+func foreign(source map[string]any) bool {
+	text := func(key string) string { t, _ := source[key].(string); return t }
+	home := func(key string) bool { return slices.Contains([]string{"", "default", "*"}, text(key)) }
+	return text("peer") != "" || text("samenessGroup") != "" || !home("namespace") || !home("partition")
 }
 
 // with is the destination's object with more sources.

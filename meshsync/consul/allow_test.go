@@ -28,19 +28,25 @@ func TestAllow(t *testing.T) {
 		need      meshsync.Need
 		says      string
 		offers    int
+		assumed   bool // an intention may be at Consul itself
 	}{
-		{"no ACLs", "Consul's default is then allow", nil, nil, false, meshsync.NotNeeded, "no ACLs", 0},
-		{"ACLs that deny", "", deny, nil, false, meshsync.Needed, "ConfigMap consul/consul-server-config, key server.json: deny", 1},
-		{"ACLs that allow", "", conf(`"acl": {"enabled": true}`), nil, false, meshsync.NotNeeded, "server.json: allow", 0},
-		{"a word for intentions", "it comes before the ACLs'", conf(`"default_intention_policy": "deny"`), nil, false, meshsync.Needed, "server.json: deny", 1},
-		{"servers elsewhere", "nothing in the cluster says what they do", []change{{"name: consul-server-config", "name: other"}}, nil, false, meshsync.NeedUnknown, "in no object of the cluster", 1},
-		{"named", "", deny, []string{intentionsOf("cart", "cart", "{name: gatehouse-1, action: allow}")}, false, meshsync.NotNeeded, "shop/cart has source gatehouse-1, action allow", 0},
-		{"everybody", "", deny, []string{intentionsOf("cart", "cart", "{name: '*', action: allow}")}, false, meshsync.NotNeeded, "source *", 0},
-		{"everybody but it", "the exact one decides", nil, []string{intentionsOf("cart", "cart", "{name: '*', action: allow}, {name: gatehouse-1, action: deny}")}, false, meshsync.Needed, "gatehouse-1, action deny", 1},
-		{"everywhere", "", deny, []string{intentionsOf("all", "*", "{name: gatehouse-1, action: allow}")}, false, meshsync.NotNeeded, "shop/all", 0},
-		{"everywhere but here", "the destination's own come first", nil, []string{intentionsOf("all", "*", "{name: gatehouse-1, action: allow}"), intentionsOf("cart", "cart", "{name: '*', action: deny}")}, false, meshsync.Needed, "shop/cart", 1},
-		{"some requests", "", nil, []string{intentionsOf("cart", "cart", "{name: gatehouse-1, permissions: [{action: allow, http: {pathPrefix: /}}]}")}, false, meshsync.NeedUnknown, "permissions for some requests", 1},
-		{"nobody", "who shows no certificate can be named by none", deny, nil, true, meshsync.Needed, "shows no certificate", 0},
+		{"no ACLs", "Consul's default is then allow", nil, nil, false, meshsync.NotNeeded, "no ACLs", 0, false},
+		{"ACLs that deny", "", deny, nil, false, meshsync.Needed, "ConfigMap consul/consul-server-config, key server.json: deny", 1, true},
+		{"ACLs that allow", "", conf(`"acl": {"enabled": true}`), nil, false, meshsync.NotNeeded, "server.json: allow", 0, false},
+		{"a word for intentions", "it comes before the ACLs'", conf(`"default_intention_policy": "deny"`), nil, false, meshsync.Needed, "server.json: deny", 1, true},
+		{"servers elsewhere", "nothing in the cluster says what they do", []change{{"name: consul-server-config", "name: other"}}, nil, false, meshsync.NeedUnknown, "in no object of the cluster", 1, false},
+		{"named", "", deny, []string{intentionsOf("cart", "cart", "{name: gatehouse-1, action: allow}")}, false, meshsync.NotNeeded, "shop/cart has source gatehouse-1, action allow", 0, false},
+		{"everybody", "", deny, []string{intentionsOf("cart", "cart", "{name: '*', action: allow}")}, false, meshsync.NotNeeded, "source *", 0, false},
+		{"everybody but it", "the exact one decides", nil, []string{intentionsOf("cart", "cart", "{name: '*', action: allow}, {name: gatehouse-1, action: deny}")}, false, meshsync.Needed, "gatehouse-1, action deny", 1, false},
+		{"everywhere", "", deny, []string{intentionsOf("all", "*", "{name: gatehouse-1, action: allow}")}, false, meshsync.NotNeeded, "shop/all", 0, false},
+		{"everywhere but here", "the destination's own come first", nil, []string{intentionsOf("all", "*", "{name: gatehouse-1, action: allow}"), intentionsOf("cart", "cart", "{name: '*', action: deny}")}, false, meshsync.Needed, "shop/cart", 1, false},
+		{"some requests", "", nil, []string{intentionsOf("cart", "cart", "{name: gatehouse-1, permissions: [{action: allow, http: {pathPrefix: /}}]}")}, false, meshsync.NeedUnknown, "permissions for some requests", 1, false},
+		{"all is said here", "the destination's own object and that of any are all there is", deny, []string{intentionsOf("all", "*", "{name: other, action: allow}"), intentionsOf("cart", "cart", "{name: web, action: allow}")}, false, meshsync.Needed, "server.json: deny", 1, false},
+		{"any is denied", "the destination's own intentions may be at Consul", nil, []string{intentionsOf("all", "*", "{name: '*', action: deny}")}, false, meshsync.Needed, "shop/all", 1, true},
+		{"of a peer", "no gateway is in another cluster", nil, []string{intentionsOf("cart", "cart", "{name: '*', peer: east, action: deny}")}, false, meshsync.NotNeeded, "no ACLs", 0, false},
+		{"a field that is not known", "it may be about others", nil, []string{intentionsOf("cart", "cart", "{name: '*', region: east, action: deny}")}, false, meshsync.NeedUnknown, "with the field region", 1, false},
+		{"an action that is not known", "", nil, []string{intentionsOf("cart", "cart", "{name: '*', action: ask}")}, false, meshsync.NeedUnknown, "shop/cart", 1, false},
+		{"nobody", "who shows no certificate can be named by none", deny, nil, true, meshsync.Needed, "shows no certificate", 0, true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -52,8 +58,8 @@ func TestAllow(t *testing.T) {
 			e := w.Entry("shop", "cart", "cart-1", client)
 			e.With = nil
 			a := w.Allows(dialect, e)
-			if a.Need != c.need || !strings.Contains(a.Why, c.says) || len(a.Offers) != c.offers {
-				t.Errorf("%s\ngot %s: %s\nwith %+v\nwant %s: %s with %d", c.why, a.Need, a.Why, a.Offers, c.need, c.says, c.offers)
+			if a.Need != c.need || !strings.Contains(a.Why, c.says) || len(a.Offers) != c.offers || a.Assumed != c.assumed {
+				t.Errorf("%s\ngot %s: %s\nwith %+v, assumed %v\nwant %s: %s with %d", c.why, a.Need, a.Why, a.Offers, a.Assumed, c.need, c.says, c.offers)
 			}
 		})
 	}

@@ -82,9 +82,10 @@ func (e entry) over(now time.Time) bool {
 
 func newHeld(most int) *held { return &held{most: most, entries: map[string]entry{}} }
 
-// slotOf tells identities apart: other names are another identity.
+// slotOf tells identities apart: other names are another identity, and what one signer
+// was asked for is nothing to another.
 func slotOf(id lbmodel.Identity) string {
-	return fmt.Sprintf("%q %q %q %s", id.Issuer, id.SPIFFEID, id.DNSNames, id.Renew.Lifetime)
+	return fmt.Sprintf("%q %q %q %q %s", id.Issuer, id.Signer, id.SPIFFEID, id.DNSNames, id.Renew.Lifetime)
 }
 
 // get is the certificate of an identity, unless half of its life is over.

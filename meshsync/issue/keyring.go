@@ -78,7 +78,7 @@ func (k *keyring) answer(ctx context.Context, id lbmodel.Identity) (*candidate, 
 		return nil, err
 	}
 	if !id.Renew.Accepts(got.leaf) { // but it verifies, so the roots have changed
-		return nil, refusal(lbmodel.CodeConflict, "the new certificate leads to authority %s, which was not published when the plan was made: plan again", got.leaf.Authority)
+		return nil, outdated("the new certificate leads to authority %s, which was not published when the plan was made: plan again", got.leaf.Authority)
 	}
 	return got, k.gate(id, live, got.leaf, roots)
 }
@@ -101,7 +101,7 @@ func checkIdentity(id lbmodel.Identity) error {
 func (k *keyring) exact(id lbmodel.Identity) (*candidate, error) {
 	got := k.held.get(slotOf(id), k.config.Now())
 	if got == nil || got.leaf.SHA256 != id.Leaf.SHA256 {
-		return nil, refusal(lbmodel.CodeConflict, "the key of certificate %.16s is not here any more: plan again", id.Leaf.SHA256)
+		return nil, outdated("the key of certificate %.16s is not here any more: plan again", id.Leaf.SHA256)
 	}
 	return got, nil
 }
@@ -234,6 +234,13 @@ func (k *keyring) trusts(id lbmodel.Identity) Trusted {
 
 func refusal(code lbmodel.Code, format string, args ...any) *lbmodel.Error {
 	return lbmodel.Errorf(code, op, lbmodel.ID{}, format, args...)
+}
+
+// outdated is a conflict that leads to another plan.
+func outdated(format string, args ...any) *lbmodel.Error {
+	e := refusal(lbmodel.CodeConflict, format, args...)
+	e.Outdated = true
+	return e
 }
 
 // about is err as an lbmodel.Error that names the identity, and says that no cloud is

@@ -1,6 +1,7 @@
 package istio
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,16 +10,37 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"gatehouse.dev/meshsync"
+	"gatehouse.dev/meshsync/workload"
 )
+
+// dryRun is the annotation of a policy that is only tried out.
+const dryRun = "istio.io/dry-run"
 
 // access is an AuthorizationPolicy.
 type access struct {
 	name, object string // for people, and metadata.name
 	selector     map[string]string
+	dry          bool // it decides nothing, and only logs what it would
 	targets      bool // it is about gateways and waypoints that it names, and no sidecar
 	action       string
 	rules        []any
 	problem      string
+}
+
+// ofOthers says that a policy's selector names other pods for sure. A namespace may have
+// a policy for each of its workloads, and to read one costs many times as much.
+func ofOthers(policy map[string]any, labels map[string]string) bool {
+	spec, _ := policy["spec"].(map[string]any)
+	selector, _ := spec["selector"].(map[string]any)
+	wanted, _ := selector["matchLabels"].(map[string]any)
+	for key, v := range wanted {
+		if text, ok := v.(string); ok && len(selector) == 1 {
+			if have, there := labels[key]; !there || have != text {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func readAccess(o *unstructured.Unstructured) access {
@@ -28,11 +50,16 @@ func readAccess(o *unstructured.Unstructured) access {
 		p.selector, err = readSelector(spec, "selector", "matchLabels")
 	}
 	if err == nil {
+		selector, _ := mapAt(spec, "selector")
+		err = errors.Join(onlyHas(selector, "selector", "matchLabels"), onlyHas(spec, "spec", "selector", "targetRef", "targetRefs", "action", "provider", "rules"))
+	}
+	if err == nil {
 		p.action, err = textAt(spec, "action")
 	}
 	if err == nil {
 		p.rules, err = listAt(spec, "rules")
 	}
+	p.dry = o.GetAnnotations()[dryRun] == "true"
 	p.targets = spec["targetRef"] != nil || spec["targetRefs"] != nil
 	if err != nil {
 		p.problem = p.name + " cannot be read: " + err.Error()
@@ -93,6 +120,9 @@ type admission struct {
 }
 
 func (a *admission) take(p access, pod *corev1.Pod) {
+	if p.dry {
+		return
+	}
 	if p.problem != "" {
 		a.doubts = append(a.doubts, p.problem)
 		return
@@ -138,7 +168,7 @@ func (c caller) matches(rules []any) match {
 			continue
 		}
 		m := min(anyOf(rule["from"], "source", c.source), anyOf(rule["to"], "operation", c.operation))
-		if when, _ := rule["when"].([]any); len(when) > 0 {
+		if when, _ := rule["when"].([]any); len(when) > 0 || workload.Besides(rule, "from", "to", "when") != "" {
 			m = min(m, perhaps)
 		}
 		best = max(best, m)
@@ -156,7 +186,7 @@ func anyOf(v any, key string, one func(map[string]any) match) match {
 	for _, item := range list {
 		m, _ := item.(map[string]any)
 		fields, ok := m[key].(map[string]any)
-		if !ok {
+		if !ok || len(m) > 1 {
 			best = max(best, perhaps)
 			continue
 		}

@@ -32,7 +32,9 @@ func (d Dialect) Allow(w meshsync.World, m meshsync.Mesh, e meshsync.Entry) mesh
 	_, s, _ = d.seenBy(w, m, s, e.Pod)
 	for _, ns := range slices.Compact([]string{s.Root, e.Pod.Namespace}) {
 		for _, o := range w.Objects(authorizationPolicy, ns) {
-			a.take(readAccess(o), e.Pod)
+			if !ofOthers(o.Object, e.Pod.Labels) {
+				a.take(readAccess(o), e.Pod)
+			}
 		}
 	}
 	return a.allowance(e)

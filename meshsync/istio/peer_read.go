@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"gatehouse.dev/meshsync/workload"
 )
 
 // readPolicy reads a PeerAuthentication. Fields that Istio does not know it
@@ -91,6 +93,14 @@ func readSelector(in map[string]any, key, labels string) (map[string]string, err
 		}
 	}
 	return out, nil
+}
+
+// onlyHas says which field an object has besides those that are read here.
+func onlyHas(m map[string]any, name string, fields ...string) error {
+	if key := workload.Besides(m, fields...); key != "" {
+		return fmt.Errorf("%s has the field %s, which is not known", name, key)
+	}
+	return nil
 }
 
 // mapAt is the object at a key; nothing and null are none.

@@ -59,11 +59,18 @@ type permissions struct {
 // read takes in one. Its spec.from is written for clients of the mesh, by their tags.
 func (p *permissions) read(o *unstructured.Unstructured) {
 	name := permissionName(o)
+	if workload.Besides(workload.Map(o.Object, "spec"), "targetRef", "from", "rules") != "" {
+		p.conditions = append(p.conditions, name)
+	}
 	if len(workload.List(o.Object, "spec", "from")) > 0 {
 		p.conditions = append(p.conditions, name+" (spec.from)")
 	}
 	for _, rule := range workload.List(o.Object, "spec", "rules") {
 		conf := workload.Map(rule, "default")
+		if workload.Besides(rule, "default")+workload.Besides(conf, "deny", "allow", "allowWithShadowDeny") != "" {
+			p.conditions = append(p.conditions, name+" (spec.rules)")
+			continue
+		}
 		for _, key := range []string{"deny", "allow", "allowWithShadowDeny"} {
 			items, _ := conf[key].([]any)
 			for _, item := range items {
@@ -99,12 +106,15 @@ func (p *permissions) allowance(s settings, e meshsync.Entry) meshsync.Allowance
 	case len(conditions) == 0 && p.admits != "":
 		return meshsync.Allowance{Need: meshsync.NotNeeded, Why: p.admits + " lets it in."}
 	case len(conditions) == 0 && p.id == "":
-		return meshsync.Nameless("Kuma lets in only whom a MeshTrafficPermission names")
+		out := meshsync.Nameless("Kuma lets in only whom a MeshTrafficPermission names")
+		out.Assumed = s.Backend
+		return out
 	}
 	out := meshsync.Allowance{Need: meshsync.Needed, Why: "No MeshTrafficPermission names the gateway, and Kuma lets in nobody else."}
 	if len(conditions) > 0 {
 		out = meshsync.Allowance{Need: meshsync.NeedUnknown, Why: "It hangs on more than the gateway's SPIFFE ID: " + strings.Join(conditions, ", ") + "."}
 	}
+	out.Assumed = s.Backend // its TrafficPermissions, which came before MeshTrafficPermissions, are not read
 	if p.id != "" && p.admits == "" {
 		svc := e.Port.Service
 		out.Offers = []meshsync.Offer{{

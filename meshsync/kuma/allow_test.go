@@ -41,6 +41,9 @@ func TestAllow(t *testing.T) {
 		{"the older form", "it knows clients by their tags, which a gateway has not", nil, []string{permission("shop", "a", "from: [{targetRef: {kind: Mesh}, default: {action: Allow}}]")}, false, meshsync.NeedUnknown, "(spec.from)", 1},
 		{"a target that is not read", "", nil, []string{permission("shop", "a", "targetRef: {kind: MeshService, name: cart}, "+rules("allow", "Exact", me))}, false, meshsync.NeedUnknown, "(targetRef MeshService)", 1},
 		{"a match that is not read", "", nil, []string{permission("shop", "a", "rules: [{default: {allow: [{}]}}]")}, false, meshsync.NeedUnknown, "(allow)", 1},
+		{"a rule that is not read", "it may be about others", nil, []string{permission("shop", "a", "rules: [{matches: [{}], default: {deny: [{spiffeID: {type: Prefix, value: 'spiffe://gatehouse/'}}]}}]")}, false, meshsync.NeedUnknown, "(spec.rules)", 1},
+		{"a list that is not read", "", nil, []string{permission("shop", "a", "rules: [{default: {allowSome: [x]}}]")}, false, meshsync.NeedUnknown, "(spec.rules)", 1},
+		{"a field that is not read", "", nil, []string{permission("shop", "a", "to: [x]")}, false, meshsync.NeedUnknown, "shop/a.", 1},
 		{"nobody", "who shows no certificate can be named by none", nil, nil, true, meshsync.Needed, "shows no certificate", 0},
 	}
 	for _, c := range cases {
@@ -55,5 +58,18 @@ func TestAllow(t *testing.T) {
 				t.Errorf("%s\ngot %s: %s\nwith %+v\nwant %s: %s with %d", c.why, a.Need, a.Why, a.Offers, c.need, c.says, c.offers)
 			}
 		})
+	}
+}
+
+// TestAllowOfBefore: a mesh with a CA backend may have TrafficPermissions, which are not
+// read, so that nothing is sure.
+func TestAllowOfBefore(t *testing.T) {
+	w := cluster(t, []change{{"spec: {meshServices: {mode: Exclusive}}", "spec: {mtls: {enabledBackend: b, backends: [{name: b, type: builtin}]}}"}})
+	for _, id := range []string{w.Client(Dialect{}).SPIFFEID, ""} {
+		client := w.Client(Dialect{})
+		client.SPIFFEID = id
+		if a := w.Allows(Dialect{}, w.Entry("shop", "cart", "cart-1", client)); a.Need != meshsync.Needed || !a.Assumed || a.Refused() {
+			t.Errorf("client %q: %+v, want that it is assumed to be refused", id, a)
+		}
 	}
 }

@@ -25,8 +25,7 @@ var _ meshsync.Authorizer = Dialect{}
 // Permits implements meshsync.Authorizer.
 func (Dialect) Permits() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
-		policyKind.WithVersion("v1alpha1"), meshTLSKind.WithVersion("v1alpha1"),
-		networkKind.WithVersion("v1alpha1"), olderKind.WithVersion("v1beta1"),
+		policyKind.WithVersion("v1alpha1"), meshTLSKind.WithVersion("v1alpha1"), olderKind.WithVersion("v1beta1"),
 	}
 }
 
@@ -154,6 +153,11 @@ func (g *granting) meshTLS(o *unstructured.Unstructured) holds {
 		return mayBe
 	}
 	out := isNot
+	for key := range workload.Map(o.Object, "spec") {
+		if key != "identities" && key != "identityRefs" {
+			out = mayBe
+		}
+	}
 	for _, pattern := range identities {
 		if slices.ContainsFunc(g.names(), func(name string) bool { return covers(pattern, name) }) {
 			return isSo
@@ -170,6 +174,9 @@ func (g *granting) meshTLS(o *unstructured.Unstructured) holds {
 			ns, name = name, g.client.Account.Name
 		case ref["kind"] == "Namespace":
 			name = g.client.Account.Name
+		case ref["kind"] != "ServiceAccount":
+			out = max(out, mayBe)
+			continue
 		}
 		out = max(out, g.is(meshsync.Account{Namespace: ns, Name: name}))
 	}
@@ -218,6 +225,8 @@ func (g *granting) allowance(srv *server, p policy) meshsync.Allowance {
 	}
 	out := meshsync.Allowance{Need: meshsync.Needed, Why: says + ", and no AuthorizationPolicy names the gateway."}
 	switch {
+	case !p.known():
+		out = meshsync.Allowance{Need: meshsync.NeedUnknown, Why: says + ", which is no policy that is known here, and no AuthorizationPolicy names the gateway."}
 	case len(g.conditions) > 0:
 		out = meshsync.Allowance{Need: meshsync.NeedUnknown, Why: says + ", and on what more than an identity " + strings.Join(g.conditions, ", ") + " lets clients in is not read."}
 	case p == clusterUnauthenticated || p == clusterAuthenticated && !g.client.Anonymous():

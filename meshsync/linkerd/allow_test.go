@@ -53,6 +53,9 @@ func TestAllow(t *testing.T) {
 		{"from networks", "all of them must hold", nil, []string{denying, policy(server, tls+", {group: policy.linkerd.io, kind: NetworkAuthentication, name: n}"), named("{identities: [" + me + "]}")}, false, meshsync.NeedUnknown, "AuthorizationPolicy shop/p", 2},
 		{"a route", "only what the route matches", nil, []string{denying, policy("group: policy.linkerd.io, kind: HTTPRoute, name: r", tls), named("{identities: [" + me + "]}")}, false, meshsync.NeedUnknown, "AuthorizationPolicy shop/p", 2},
 		{"of before", "ServerAuthorizations are not read", nil, []string{denying, "{apiVersion: policy.linkerd.io/v1beta1, kind: ServerAuthorization, metadata: {namespace: shop, name: o}, spec: {server: {name: cart}}}"}, false, meshsync.NeedUnknown, "ServerAuthorization shop/o", 2},
+		{"an unknown policy", "nobody knows what it does", []change{annotate(annotationPolicy, "all")}, nil, false, meshsync.NeedUnknown, "no policy that is known", 3},
+		{"an unknown way to name clients", "", nil, []string{denying, policy(server, tls), named("{patterns: [x]}")}, false, meshsync.NeedUnknown, "AuthorizationPolicy shop/p", 2},
+		{"an unknown reference", "", nil, []string{denying, policy(server, tls), named("{identityRefs: [{kind: Group, name: x}]}")}, false, meshsync.NeedUnknown, "AuthorizationPolicy shop/p", 2},
 		{"nobody", "who shows no certificate can be named by none", nil, []string{denying}, true, meshsync.Needed, "shows no certificate", 0},
 	}
 	for _, c := range cases {

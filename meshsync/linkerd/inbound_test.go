@@ -126,7 +126,7 @@ func TestInbound(t *testing.T) {
 		{"cluster-unauthenticated", "", []change{annotate(annotationPolicy, "cluster-unauthenticated")}, nil, fine, "35.191.0.0/16"},
 		{"deny", "only who is named", []change{annotate(annotationPolicy, "deny")}, nil, closed, "AuthorizationPolicy"},
 		{"audit", "it lets in, and writes down", []change{annotate(annotationPolicy, "audit")}, nil, fine, ""},
-		{"an unknown policy", "it denies", []change{annotate(annotationPolicy, "all")}, nil, closed, "deny"},
+		{"an unknown policy", "it lets in nobody for sure", []change{annotate(annotationPolicy, "all")}, nil, closed, "none that is known"},
 		{"namespace policy", "", []change{inNamespace(annotationPolicy, "deny")}, nil, closed, "of namespace shop"},
 		{"pod policy over namespace", "", []change{inNamespace(annotationPolicy, "deny"), annotate(annotationPolicy, "all-authenticated")}, nil, closed, ""},
 		{"mesh policy", "", []change{{"defaultInboundPolicy: all-unauthenticated", "defaultInboundPolicy: all-authenticated"}}, nil, closed, ""},

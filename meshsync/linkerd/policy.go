@@ -16,13 +16,17 @@ const (
 	audit                  policy = "audit"
 )
 
-// parsePolicy reads a policy; an unknown word denies.
-func parsePolicy(text string) policy {
-	switch p := policy(text); p {
-	case allUnauthenticated, allAuthenticated, clusterUnauthenticated, clusterAuthenticated, audit:
-		return p
+// parsePolicy reads a policy; none denies. A word that is not known stays, and lets in
+// nobody for sure.
+func parsePolicy(text string) policy { return policy(or(text, string(deny))) }
+
+// known says that the word is one of the policies.
+func (p policy) known() bool {
+	switch p {
+	case allUnauthenticated, allAuthenticated, clusterUnauthenticated, clusterAuthenticated, deny, audit:
+		return true
 	default:
-		return deny
+		return false
 	}
 }
 
@@ -64,7 +68,9 @@ func (p policy) says() string {
 			"those of a load balancer may lie outside (Google's 130.211.0.0/22 and 35.191.0.0/16 do), and then need an AuthorizationPolicy with their NetworkAuthentication."
 	case allAuthenticated:
 		return "The default inbound policy all-authenticated lets in every client with a certificate of the mesh, and no other."
-	default:
+	case deny:
 		return "The default inbound policy deny lets in nobody: gateways need an AuthorizationPolicy that names them, which `gatehouse mesh allow` prints."
+	default:
+		return "The policy " + string(p) + " is none that is known here: gateways may need an AuthorizationPolicy that names them."
 	}
 }

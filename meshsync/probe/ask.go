@@ -40,6 +40,14 @@ func (h Hop) key() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
+// leaf is the certificate that is shown; "" is none, or that none is live.
+func (h Hop) leaf() string {
+	if h.Identity == nil || h.Identity.Leaf == nil {
+		return ""
+	}
+	return h.Identity.Leaf.SHA256
+}
+
 // Ask is a question: do these endpoints, which are reached alike, take this?
 type Ask struct {
 	Name      string // unique among those of an asker
@@ -101,8 +109,17 @@ type asked struct {
 
 type answer struct {
 	key    string // of the hop
+	leaf   string // likewise
 	at     time.Time
 	result Result
+}
+
+// earlier is what is known of before a hop, when an answer to it comes after this one.
+func (a answer) earlier(key string) Earlier {
+	if a.key == key || a.key == "" {
+		return a.result.Earlier
+	}
+	return Earlier{Leaf: a.leaf, Outcome: a.result.Outcome}
 }
 
 // ask is the question anew: answers count as long as their endpoint is there.

@@ -65,6 +65,15 @@ type Result struct {
 	// Leads are the keys (lbmodel.Root.SPKI) of all the roots that the leaf leads to:
 	// one that was signed anew, or by another root too, leads to several.
 	Leads []string `json:"-"`
+	// Earlier is what came of it when another certificate was shown last; the zero value
+	// is that nobody knows.
+	Earlier Earlier `json:"-"`
+}
+
+// Earlier is the answer to a client certificate that is not shown any more.
+type Earlier struct {
+	Leaf    string // SHA-256 of its DER, hex; "" is that none was shown
+	Outcome Outcome
 }
 
 // Certificate names a certificate.

@@ -219,7 +219,8 @@ func (p *Prober) note(j job, r Result) bool {
 		return false // nobody asks any more
 	}
 	before := p.view(a)
-	a.answers[j.address] = answer{key: j.key, at: p.config.Now(), result: r}
+	r.Earlier = a.answers[j.address].earlier(j.key)
+	a.answers[j.address] = answer{key: j.key, leaf: j.hop.leaf(), at: p.config.Now(), result: r}
 	after := p.view(a)
 	a.told = after.Told
 	return !before.same(after)

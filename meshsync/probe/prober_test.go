@@ -249,3 +249,38 @@ func TestRun(t *testing.T) {
 	cancel()
 	<-ended
 }
+
+// TestEarlier: of a pod that refuses a certificate it is known what it said to the one
+// before, for as long as that is the question, and not what it said to that one since.
+func TestEarlier(t *testing.T) {
+	w := newWire()
+	p := w.prober(Pace{})
+	refuses := Result{Outcome: ClientCertificate}
+	for _, step := range []struct {
+		name, leaf string
+		says       Result
+		want       Earlier
+	}{
+		{"the first", "a", refuses, Earlier{}},
+		{"the same again", "a", refuses, Earlier{}},
+		{"another", "b", refuses, Earlier{"a", ClientCertificate}},
+		{"that again", "b", refuses, Earlier{"a", ClientCertificate}},
+		{"a third", "c", Result{Outcome: OK}, Earlier{"b", ClientCertificate}},
+		{"a fourth", "d", refuses, Earlier{"c", OK}},
+	} {
+		w.says[at(1)[0]] = step.says
+		a := ask("a", 1)
+		a.Hop.Identity = &lbmodel.Identity{Leaf: &lbmodel.Leaf{SHA256: step.leaf}}
+		p.Want("g", []Ask{a})
+		if dialed, _ := w.work(t, p, time.Hour); len(dialed) == 0 {
+			t.Fatalf("%s: nobody was dialled", step.name)
+		}
+		got := Earlier{}
+		for _, known := range p.asks["g"]["a"].answers {
+			got = known.result.Earlier
+		}
+		if got != step.want {
+			t.Errorf("%s: before was %+v, want %+v", step.name, got, step.want)
+		}
+	}
+}

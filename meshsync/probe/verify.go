@@ -97,9 +97,9 @@ func (p *probing) ended(all []*x509.Certificate) string {
 
 func (p *probing) dates(c *x509.Certificate) string {
 	if p.target.Now().Before(c.NotBefore) {
-		return fmt.Sprintf("the certificate %q holds only from %s: is a clock wrong?", c.Subject, c.NotBefore.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("the certificate %q holds only from %s: is a clock wrong?", lbmodel.CertificateName(c), c.NotBefore.UTC().Format(time.RFC3339))
 	}
-	return fmt.Sprintf("the certificate %q ended at %s", c.Subject, c.NotAfter.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("the certificate %q ended at %s", lbmodel.CertificateName(c), c.NotAfter.UTC().Format(time.RFC3339))
 }
 
 // name compares as BackendTLSPolicy says: any one of the names must be there, and

@@ -29,8 +29,9 @@ type Bundle struct {
 	RefreshAt time.Time // when they are read again; zero: the source tells of changes
 	Problem   string    // why the last reading was not good; "": it was
 	Since     time.Time // when Problem, or one before it without a good reading between, began
-	// Refused says that something was published, and Problem is why it is not taken: no
-	// interruption that may pass by itself.
+	// Refused says that Problem is no interruption that may pass by itself: what is
+	// published is not taken, whoever publishes it is not who it should be, or the source
+	// refuses to be read.
 	Refused bool
 }
 
@@ -52,8 +53,8 @@ func (b Bundle) Age(now time.Time) time.Duration {
 	return max(0, now.Sub(b.At))
 }
 
-// Condition is what a person has to be told: that there are no roots, that what is
-// published is refused, or that they could not be read for a day, and since when.
+// Condition is what a person has to be told: that there are no roots, that they are not
+// taken from their source (Refused), or that they could not be read for a day, and since when.
 // Shorter interruptions are told by Problem alone.
 func (b Bundle) Condition(now time.Time) string {
 	switch failing := now.Sub(b.Since); {
@@ -62,7 +63,7 @@ func (b Bundle) Condition(now time.Time) string {
 	case len(b.Roots) == 0:
 		return "there are no roots yet: " + b.Problem
 	case b.Refused:
-		return fmt.Sprintf("what is published is not taken since %s: %s; the roots of %s stay",
+		return fmt.Sprintf("no roots are taken from their source since %s: %s; those of %s stay",
 			b.Since.UTC().Format(time.RFC3339), b.Problem, b.At.UTC().Format(time.RFC3339))
 	case failing >= Stale:
 		return fmt.Sprintf("the roots could not be read since %s: %s; those of %s stay until they can",

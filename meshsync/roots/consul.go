@@ -107,7 +107,7 @@ func (r *consulReader) read(ctx context.Context) (reading, error) {
 	found, err := r.parse(a.body)
 	if err != nil {
 		r.index = 0
-		return reading{}, fmt.Errorf("%s: %w", place(&at), err)
+		return reading{}, refusal{fmt.Errorf("%s: %w", place(&at), err)}
 	}
 	index, err := strconv.ParseUint(a.header.Get("X-Consul-Index"), 10, 64)
 	if err != nil || index < r.index { // it went back: Consul was restored

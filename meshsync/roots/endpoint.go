@@ -130,6 +130,13 @@ func (r *endpoint) verifyID() (*tls.Config, error) {
 	}
 	config := &tls.Config{}
 	tlsconfig.HookTLSClientConfig(config, r, tlsconfig.AuthorizeID(id))
+	verify := config.VerifyPeerCertificate
+	config.VerifyPeerCertificate = func(raw [][]byte, chains [][]*x509.Certificate) error {
+		if err := verify(raw, chains); err != nil {
+			return refusal{err}
+		}
+		return nil
+	}
 	return config, nil
 }
 
@@ -158,7 +165,7 @@ func (r *endpoint) read(ctx context.Context) (reading, error) {
 	}
 	found, hint, err := parseDocument(r.domain, a.body)
 	if err != nil {
-		return r.failed(fmt.Errorf("%s: %w", place(r.at), err))
+		return r.failed(refusal{fmt.Errorf("%s: %w", place(r.at), err)})
 	}
 	// A document that is not taken must come again, or nobody would know why.
 	if r.tag = ""; replace(r.ledger.bundles[found.Name], found, r.web.now(), time.Time{}).Problem == "" {

@@ -101,6 +101,10 @@ func TestEndpointFails(t *testing.T) {
 			c.next(t, hinted)
 			bad := h.one()
 			keeps(t, good, bad, strings.TrimPrefix(settings.URL, "https://")+": "+tt.want)
+			answered := tt.fault == spiffe.Garbage || tt.fault == spiffe.Empty
+			if told := bad.Condition(c.Now()) != ""; told != answered {
+				t.Errorf("a person is told at once: %t, want it of what is published and not taken, and of no interruption", told)
+			}
 			if wait := bad.RefreshAt.Sub(c.Now()); wait != tt.wait {
 				t.Errorf("read again in %s, want %s", wait, tt.wait)
 			}
@@ -159,7 +163,11 @@ func TestEndpointForgetsItsBootstrap(t *testing.T) {
 	c.next(t, hinted)
 	wants(t, h.one(), "", m.Roots()...)
 	c.next(t, hinted)
-	wants(t, h.one(), "unknown authority", m.Roots()...)
+	last := h.one()
+	wants(t, last, "unknown authority", m.Roots()...)
+	if said := last.Condition(c.Now()); !strings.HasPrefix(said, "no roots are taken from their source since ") {
+		t.Errorf("condition %q, want that a person is told at once", said)
+	}
 }
 
 // TestEndpointSettings: what cannot work is said, and nobody is asked.

@@ -55,6 +55,15 @@ func (l *ledger) failed(now, next time.Time, problem string) {
 	}
 }
 
+// refused is failed for a reason that does not pass by itself.
+func (l *ledger) refused(now, next time.Time, problem string) {
+	l.failed(now, next, problem)
+	for name, b := range l.bundles {
+		b.Refused = true
+		l.bundles[name] = b
+	}
+}
+
 // seen says that all that has no problem is published as it was, up to now.
 func (l *ledger) seen(now time.Time) {
 	for name, b := range l.bundles {

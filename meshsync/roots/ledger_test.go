@@ -93,7 +93,7 @@ func TestCondition(t *testing.T) {
 		{"good, and told of changes", Bundle{Roots: known, At: now.Add(-100 * time.Hour)}, "", 0},
 		{"interrupted", Bundle{Roots: known, At: now.Add(-100 * time.Hour), Since: now.Add(-time.Hour), Problem: "p"}, "", 100 * time.Hour},
 		{"for a day", Bundle{Roots: known, At: now.Add(-25 * time.Hour), Since: now.Add(-24 * time.Hour), Problem: "p"}, "the roots could not be read since 2026-01-09T12:00:00Z: p; those of 2026-01-09T11:00:00Z stay until they can", 25 * time.Hour},
-		{"refused", Bundle{Roots: known, At: now.Add(-2 * time.Hour), Since: now.Add(-time.Hour), Problem: "p", Refused: true}, "what is published is not taken since 2026-01-10T11:00:00Z: p; the roots of 2026-01-10T10:00:00Z stay", 2 * time.Hour},
+		{"refused", Bundle{Roots: known, At: now.Add(-2 * time.Hour), Since: now.Add(-time.Hour), Problem: "p", Refused: true}, "no roots are taken from their source since 2026-01-10T11:00:00Z: p; those of 2026-01-10T10:00:00Z stay", 2 * time.Hour},
 		{"never", Bundle{Since: now, Problem: "p"}, "there are no roots yet: p", 0},
 	} {
 		if got := tt.bundle.Condition(now); got != tt.want {

@@ -31,6 +31,12 @@ type laterError struct {
 
 func (e laterError) Unwrap() error { return e.error }
 
+// refusal is a failure that is an answer: the same comes again until somebody changes
+// something.
+type refusal struct{ error }
+
+func (e refusal) Unwrap() error { return e.error }
+
 // wait is until the next look. A server's own wish is kept to the full.
 func (p pace) wait(s Start, r reading, err error, failures int) time.Duration {
 	d := p.usual
@@ -71,6 +77,8 @@ func poll(ctx context.Context, s Start, l *ledger, p pace, read func(context.Con
 		wait := p.wait(s, r, err, failures)
 		now := s.Clock.Now()
 		switch next := now.Add(wait); {
+		case errors.As(err, new(refusal)):
+			l.refused(now, next, steady(err.Error()))
 		case err != nil:
 			l.failed(now, next, steady(err.Error()))
 		case r.same:

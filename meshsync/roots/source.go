@@ -86,13 +86,11 @@ func (s Start) spread(d time.Duration) time.Duration {
 	return d - time.Duration(s.Random()*float64(d)/10)
 }
 
-// refuse tells that settings cannot be used, and waits for others. It says so again
-// after a day, when that has become more than an interruption.
+// refuse tells that settings cannot be used, and waits for others.
 func refuse(ctx context.Context, s Start, l *ledger, err error, tell func([]Bundle)) {
-	for again := true; again; again = s.sleep(ctx, Stale) {
-		l.failed(s.Clock.Now(), time.Time{}, err.Error())
-		tell(l.all())
-	}
+	l.refused(s.Clock.Now(), time.Time{}, err.Error())
+	tell(l.all())
+	<-ctx.Done()
 }
 
 // Secret is a text that is never printed.

@@ -91,7 +91,7 @@ func (st stream) once(ctx context.Context, s Start, l *ledger, tell func([]Bundl
 			close(answered)
 		}
 		if now := s.Clock.Now(); bad != nil {
-			l.failed(now, time.Time{}, bad.Error())
+			l.refused(now, time.Time{}, bad.Error())
 		} else {
 			l.read(now, time.Time{}, found)
 			heard = true

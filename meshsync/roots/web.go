@@ -88,7 +88,7 @@ func (w web) get(ctx context.Context, at *url.URL, header http.Header) (answer, 
 	r.Header = header
 	response, err := w.client.Do(r)
 	if err != nil {
-		return answer{}, fmt.Errorf("%s: %w", place(at), withoutURL(err))
+		return answer{}, fmt.Errorf("%s: %w", place(at), notProved(withoutURL(err)))
 	}
 	defer response.Body.Close()
 	a := answer{status: response.StatusCode, header: response.Header}
@@ -96,7 +96,7 @@ func (w web) get(ctx context.Context, at *url.URL, header http.Header) (answer, 
 		return a, fmt.Errorf("%s: the answer broke off: %w", place(at), withoutURL(err))
 	}
 	if len(a.body) > maxBody {
-		return a, fmt.Errorf("%s: the answer has more than the %d bytes that a bundle of roots may have", place(at), maxBody)
+		return a, refusal{fmt.Errorf("%s: the answer has more than the %d bytes that a bundle of roots may have", place(at), maxBody)}
 	}
 	return a, w.refusal(at, a)
 }
@@ -107,11 +107,33 @@ func (w web) refusal(at *url.URL, a answer) error {
 		return nil
 	}
 	err := fmt.Errorf("%s: status %d", place(at), a.status)
+	if forGood(a.status) {
+		return refusal{err}
+	}
 	if a.status != http.StatusTooManyRequests && a.status != http.StatusServiceUnavailable {
 		return err
 	}
 	if after := retryAfter(a.header.Get("Retry-After"), w.now()); after > 0 {
 		return laterError{err, after}
+	}
+	return err
+}
+
+// forGood says that a status blames the question: it is answered alike next time
+// (RFC 9110, 15.5).
+func forGood(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	default:
+		return status >= 400 && status < 500
+	}
+}
+
+// notProved marks that the server could not prove to be who it should be.
+func notProved(err error) error {
+	if errors.As(err, new(*tls.CertificateVerificationError)) {
+		return refusal{err}
 	}
 	return err
 }
@@ -163,17 +185,17 @@ func httpsURL(text string) (*url.URL, error) {
 // of the settings again.
 func redirectHTTPS(r *http.Request, via []*http.Request) error {
 	if _, err := httpsURL(r.URL.String()); err != nil {
-		return fmt.Errorf("redirected to where no bundle is read: %w", err)
+		return refusal{fmt.Errorf("redirected to where no bundle is read: %w", err)}
 	}
 	if len(via) >= maxRedirect {
-		return fmt.Errorf("redirected more than %d times", maxRedirect)
+		return refusal{fmt.Errorf("redirected more than %d times", maxRedirect)}
 	}
 	return nil
 }
 
 // noRedirect is for requests with a token: it is for nobody else.
 func noRedirect(r *http.Request, _ []*http.Request) error {
-	return fmt.Errorf("redirected to %s, which is not followed", place(r.URL))
+	return refusal{fmt.Errorf("redirected to %s, which is not followed", place(r.URL))}
 }
 
 // poolOf reads the roots that a server is verified by; of an empty text nil, the

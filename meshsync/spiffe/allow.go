@@ -14,10 +14,16 @@ var staticEntry = schema.GroupKind{Group: "spire.spiffe.io", Kind: "ClusterStati
 // managerAccount is the ServiceAccount of the manager, whose agent is asked.
 const managerAccount = "gatehouse-controller-manager"
 
-var _ meshsync.Authorizer = Dialect{}
+var (
+	_ meshsync.Authorizer = Dialect{}
+	_ meshsync.Registrar  = Dialect{}
+)
 
-// Permits implements meshsync.Authorizer.
-func (Dialect) Permits() []schema.GroupVersionKind {
+// Permits implements meshsync.Authorizer: no object of SPIRE's refuses a gateway.
+func (Dialect) Permits() []schema.GroupVersionKind { return nil }
+
+// Registers implements meshsync.Registrar.
+func (Dialect) Registers() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{staticEntry.WithVersion("v1alpha1")}
 }
 

@@ -1,6 +1,11 @@
 package workload
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
 
 // Text is an object's field that holds text; "" when it is not there or holds
 // anything else.
@@ -30,4 +35,15 @@ func List(o map[string]any, fields ...string) []map[string]any {
 		}
 	}
 	return out
+}
+
+// Besides is a field that an object has besides some, the first in order; "" when it
+// has no other.
+func Besides(m map[string]any, fields ...string) string {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		if !slices.Contains(fields, key) {
+			return key
+		}
+	}
+	return ""
 }

@@ -110,6 +110,7 @@ func TestIssuers(t *testing.T) {
 	}
 	kill := start(10268)
 	w.bySigner()
+	w.leave() // it would ask the other issuer at once
 	w.merge(`{"spec":{"identity":{"issuer":"CertManager","signerName":null,"issuerRef":{"name":"mesh"}}}}`)
 	c.Apply(t, secondGateway)
 	w.byCertManager(func() {
@@ -232,6 +233,14 @@ func (w *issuersWorld) bySigner() {
 }
 
 var certificateRequests = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificaterequests"}
+
+// leave deletes the first gateway, and waits until it is gone.
+func (w *issuersWorld) leave() {
+	w.Helper()
+	of := w.Dynamic().Resource(gateways).Namespace(namespace)
+	w.mesh.do(w.T, of.Delete(w.Context(), "edge", metav1.DeleteOptions{}))
+	eventually(w.T, func(ctx context.Context) error { return gone(ctx, of, "edge") })
+}
 
 // only waits for the one CertificateRequest that there is beside those by a name.
 func (w *issuersWorld) only(but string) (out *unstructured.Unstructured) {

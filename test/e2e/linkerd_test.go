@@ -3,10 +3,7 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
@@ -204,19 +201,7 @@ func (w *linkerdWorld) equip() {
 	w.Helper()
 	pair, err := w.ca.Issue(ca.Request{DNSNames: []string{"default.shop.serviceaccount.identity.linkerd.cluster.local"}, Life: time.Hour})
 	w.do(err)
-	var chain bytes.Buffer
-	for _, der := range pair.Certificate {
-		w.do(pem.Encode(&chain, &pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	}
-	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	w.do(err)
-	w.ApplyTyped(w.T, &corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sidecar"},
-		Data: map[string][]byte{
-			"tls.crt": chain.Bytes(), "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), "roots.pem": nil,
-		},
-	})
+	(&mesh{cluster: w.Cluster}).show(w.T, "sidecar", pair, nil)
 }
 
 // inject makes the pods of the next generation know these anchors.

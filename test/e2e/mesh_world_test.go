@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"maps"
@@ -217,6 +218,12 @@ func (m *mesh) equip(t *testing.T, roots []byte) {
 	t.Helper()
 	pair, err := m.ca.Issue(ca.Request{URIs: []string{"spiffe://cluster.local/ns/shop/sa/default"}, Life: time.Hour})
 	m.do(t, err)
+	m.show(t, "sidecar", pair, roots)
+}
+
+// show gives the proxies that have a Secret a certificate, and roots.
+func (m *mesh) show(t *testing.T, secret string, pair tls.Certificate, roots []byte) {
+	t.Helper()
 	var chain bytes.Buffer
 	for _, der := range pair.Certificate {
 		m.do(t, pem.Encode(&chain, &pem.Block{Type: "CERTIFICATE", Bytes: der}))
@@ -225,7 +232,7 @@ func (m *mesh) equip(t *testing.T, roots []byte) {
 	m.do(t, err)
 	m.cluster.ApplyTyped(t, &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "sidecar"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: secret},
 		Data: map[string][]byte{
 			"tls.crt": chain.Bytes(), "roots.pem": roots,
 			"tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),

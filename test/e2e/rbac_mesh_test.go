@@ -18,13 +18,19 @@ const definitions = `
 peerauthentications PeerAuthentication security.istio.io Namespaced v1,v1beta1
 sidecars Sidecar networking.istio.io Namespaced v1,v1beta1
 gateways Gateway networking.istio.io Namespaced v1,v1beta1
+authorizationpolicies AuthorizationPolicy security.istio.io Namespaced v1,v1beta1
 servers Server policy.linkerd.io Namespaced v1beta3,v1beta1
+authorizationpolicies AuthorizationPolicy policy.linkerd.io Namespaced v1alpha1
+meshtlsauthentications MeshTLSAuthentication policy.linkerd.io Namespaced v1alpha1
+serverauthorizations ServerAuthorization policy.linkerd.io Namespaced v1beta1
 meshes Mesh kuma.io Cluster v1alpha1
 meshtrusts MeshTrust kuma.io Namespaced v1alpha1
 meshidentities MeshIdentity kuma.io Namespaced v1alpha1
 meshtlses MeshTLS kuma.io Namespaced v1alpha1
+meshtrafficpermissions MeshTrafficPermission kuma.io Namespaced v1alpha1
 servicedefaults ServiceDefaults consul.hashicorp.com Namespaced v1alpha1
 proxydefaults ProxyDefaults consul.hashicorp.com Namespaced v1alpha1
+serviceintentions ServiceIntentions consul.hashicorp.com Namespaced v1alpha1
 meshes Mesh consul.hashicorp.com Namespaced v1alpha1
 clusterspiffeids ClusterSPIFFEID spire.spiffe.io Cluster v1alpha1
 `

@@ -20,7 +20,7 @@ func TestClocksOff(t *testing.T) {
 		w := withPods(t, istioMesh(), probing("Gate"))
 		off(w, -10*time.Minute)
 		w.settle()
-		w.expect("HTTPRoute", backendTLS, "True/ProtectedWithLosses")
+		w.exactly("HTTPRoute", backendTLS, reached)
 		w.works("ten minutes behind")
 	})
 	t.Run("ahead", func(t *testing.T) {
@@ -28,42 +28,15 @@ func TestClocksOff(t *testing.T) {
 		w := withPods(t, istioMesh(), probing("Gate"))
 		off(w, 10*time.Minute)
 		w.pass()
-		w.expect("HTTPRoute", backendTLS, "False/ProbeFailed", "expired certificate: ", "holds only from ", "is a clock wrong?")
-		w.held("before their time", "is a clock wrong?")
+		const early = "expired certificate: the certificate … holds only from …: is a clock wrong?"
+		w.exactly("HTTPRoute", backendTLS, "False/ProbeFailed: "+theHop+": the probe says: "+early)
+		w.exactly("Gateway", inSync, "False/ProbeFailed: Certificate.… is needed only with Pool.…, which waits: no pod of apps/cart:80 that was dialled takes it: "+early)
 		w.closed("before their time")
 		w.clock.pass(10*time.Minute + time.Second)
 		w.settle()
-		w.expect("HTTPRoute", backendTLS, "True/ProtectedWithLosses")
+		w.exactly("HTTPRoute", backendTLS, reached)
 		w.works("when the time has come")
 	})
-}
-
-// TestRevokedIsTold: an authority that its mesh does not publish any more is trusted
-// while pods show certificates of it, and no longer; the conditions of the binding name
-// it meanwhile.
-func TestRevokedIsTold(t *testing.T) {
-	w := withPods(t, istioMesh(), probing("Report"))
-	w.settle()
-	addB(w)
-	publish(w)
-	trusting(w)
-	w.settle()
-	w.clock.pass(13 * time.Hour)
-	signB(w)
-	dropA(w)
-	publish(w)
-	w.settle()
-	if got := w.trusted(); len(got) != 2 {
-		t.Errorf("roots %v are trusted, want both for the overlap", got)
-	}
-	renewing(w)
-	w.clock.pass(24*time.Hour + time.Minute)
-	renewing(w)
-	w.settle()
-	if got := w.trusted(); len(got) != 1 {
-		t.Errorf("roots %v are trusted, want one: nobody shows the other", got)
-	}
-	w.works("with the authority that is left")
 }
 
 // TestInjectionBreaks: half a rollout comes up without sidecars. The pods with one are
@@ -76,12 +49,12 @@ func TestInjectionBreaks(t *testing.T) {
 	w.works("before")
 	w.pods[0].become(plain())
 	w.settle()
-	w.expect("HTTPRoute", backendTLS, "False/NotMeshed", "cart-0")
+	w.exactly("HTTPRoute", backendTLS, "False/NotMeshed: "+theRef+": pod cart-0 "+lostSidecar)
 	w.works("with what is left of the members")
 	w.pods[0].become(w.mesh.member)
 	renew(w, w.pods[0])
 	w.clock.pass(time.Minute)
 	w.settle()
-	w.expect("HTTPRoute", backendTLS, "True/ProtectedWithLosses")
+	w.exactly("HTTPRoute", backendTLS, reached)
 	w.works("mended")
 }

@@ -3,12 +3,14 @@ package mesh
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"gatehouse.dev/api/v1alpha1"
 	"gatehouse.dev/fake/dataplane"
 	"gatehouse.dev/internal/translate"
 )
@@ -17,6 +19,7 @@ import (
 type status struct {
 	Conditions []metav1.Condition
 	Parents    []struct{ Conditions []metav1.Condition }
+	Roots      []struct{ State v1alpha1.RootState } // of a MeshBinding
 }
 
 // remember writes the statuses of the gateway and of the binding into the files, as
@@ -42,11 +45,11 @@ func (w *world) remember(patches []translate.Patch) {
 const (
 	meshMember = "gatehouse.dev/MeshMember"
 	backendTLS = "gatehouse.dev/BackendTLS"
+	inSync     = "gatehouse.dev/InSync"
 )
 
-// expect wants a condition of an object to be "Status/Reason", and words in its
-// message.
-func (w *world) expect(kind, condition, want string, words ...string) {
+// condition is one of the first object of a kind.
+func (w *world) condition(kind, name string) (key translate.Key, c metav1.Condition) {
 	w.Helper()
 	for key, s := range w.status {
 		if key.Kind != kind {
@@ -56,22 +59,54 @@ func (w *world) expect(kind, condition, want string, words ...string) {
 		for _, p := range s.Parents {
 			list = append(list, p.Conditions...)
 		}
-		i := slices.IndexFunc(list, func(c metav1.Condition) bool { return c.Type == condition })
+		i := slices.IndexFunc(list, func(c metav1.Condition) bool { return c.Type == name })
 		if i < 0 {
-			w.Errorf("%s has no condition %s, want %s", key, condition, want)
-			return
+			w.Errorf("%s has no condition %s", key, name)
+			return key, metav1.Condition{}
 		}
-		if got := fmt.Sprintf("%s/%s", list[i].Status, list[i].Reason); got != want {
-			w.Errorf("%s: %s is %s (%s), want %s", key, condition, got, list[i].Message, want)
-		}
-		for _, word := range words {
-			if !strings.Contains(list[i].Message, word) {
-				w.Errorf("%s: %s says %q, want %q in it", key, condition, list[i].Message, word)
-			}
-		}
-		return
+		return key, list[i]
 	}
 	w.Errorf("no %s has a status", kind)
+	return key, c
+}
+
+// expect wants a condition of an object to be "Status/Reason", and words in its
+// message.
+func (w *world) expect(kind, name, want string, words ...string) {
+	w.Helper()
+	key, c := w.condition(kind, name)
+	if got := fmt.Sprintf("%s/%s", c.Status, c.Reason); got != want {
+		w.Errorf("%s: %s is %s (%s), want %s", key, name, got, c.Message, want)
+	}
+	for _, word := range words {
+		if !strings.Contains(c.Message, word) {
+			w.Errorf("%s: %s says %q, want %q in it", key, name, c.Message, word)
+		}
+	}
+}
+
+// exactly wants a condition to be "Status/Reason: message", where "…" stands for a time,
+// a number or a name that is another in each run.
+func (w *world) exactly(kind, name, want string) {
+	w.Helper()
+	key, c := w.condition(kind, name)
+	got := fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message)
+	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(want), "…", `[^ ]+`) + "$"
+	if !regexp.MustCompile(pattern).MatchString(got) {
+		w.Errorf("%s: %s is\n  %s\nwant\n  %s", key, name, got, want)
+	}
+}
+
+// states wants the roots that the binding tells of to be in these states.
+func (w *world) states(want ...v1alpha1.RootState) {
+	w.Helper()
+	var got []v1alpha1.RootState
+	for _, r := range w.status[translate.Key{Kind: translate.KindMeshBinding, Name: "mesh"}].Roots {
+		got = append(got, r.State)
+	}
+	if !slices.Equal(got, want) {
+		w.Errorf("the binding's roots are %v, want %v", got, want)
+	}
 }
 
 // troubles are the backends that the data plane does not believe.

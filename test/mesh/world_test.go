@@ -61,6 +61,7 @@ type world struct {
 type options struct {
 	skew     time.Duration // of the CA's clock against ours
 	without  string        // abilities that the provider lacks, in flow style
+	gateway  string        // fields of the Gateway's spec
 	binding  string        // fields of the MeshBinding's spec
 	identity string        // more of its identity, in flow style
 	stateDir string        // of the cloud; it is made
@@ -147,7 +148,7 @@ spec:
 }
 
 func (w *world) gatewayYAML() string {
-	return fmt.Sprintf(gatewayYAML, w.site.pool(), w.options.without)
+	return fmt.Sprintf(gatewayYAML, w.site.pool(), w.options.without) + w.options.gateway
 }
 
 // put writes a file; "" removes it.

@@ -39,17 +39,23 @@ type Accounts struct {
 	cluster string
 
 	mu    sync.Mutex
-	there map[string]bool // those that were seen to be ours
+	there map[string]bool          // those that were seen to be ours
+	taken map[string]chan struct{} // those of which somebody makes or removes one
 }
 
 // New makes no call.
 func New(client kubernetes.Interface, clusterName, namespace string) *Accounts {
-	return &Accounts{client: client.CoreV1().ServiceAccounts(namespace), cluster: clusterName, there: map[string]bool{}}
+	return &Accounts{client: client.CoreV1().ServiceAccounts(namespace), cluster: clusterName, there: map[string]bool{}, taken: map[string]chan struct{}{}}
 }
 
 // Ensure makes a member's ServiceAccount unless it is there. It costs a call when
 // that is not known. An object of somebody else by its name is an error.
 func (a *Accounts) Ensure(ctx context.Context, m Member) error {
+	release, err := a.take(ctx, m.Account)
+	if err != nil {
+		return fmt.Errorf("ServiceAccount of Gateway %s: %w", m.Gateway, err)
+	}
+	defer release()
 	if a.known(m.Account) {
 		return nil
 	}
@@ -61,7 +67,7 @@ func (a *Accounts) Ensure(ctx context.Context, m Member) error {
 		},
 		AutomountServiceAccountToken: &off, // no pod runs as a gateway
 	}
-	_, err := a.client.Create(ctx, want, metav1.CreateOptions{FieldManager: kube.FieldManager})
+	_, err = a.client.Create(ctx, want, metav1.CreateOptions{FieldManager: kube.FieldManager})
 	if apierrors.IsAlreadyExists(err) {
 		err = a.verify(ctx, m)
 	}
@@ -92,8 +98,10 @@ func (a *Accounts) made(s *corev1.ServiceAccount) bool {
 }
 
 // Prune removes the ServiceAccounts of gateways that are no members any more. Those
-// of controllers that are not ours are theirs to remove.
-func (a *Accounts) Prune(ctx context.Context, members map[string]bool, ours func(controller string) bool) error {
+// of controllers that are not ours are theirs to remove. wanted is asked right before
+// each is removed, while nobody can Ensure it: a gateway must be wanted before it is
+// ensured.
+func (a *Accounts) Prune(ctx context.Context, wanted, ours func(string) bool) error {
 	list, err := a.client.List(ctx, metav1.ListOptions{LabelSelector: managedBy + "=" + manager})
 	if err != nil {
 		return fmt.Errorf("ServiceAccounts of gateways: %w", err)
@@ -101,16 +109,64 @@ func (a *Accounts) Prune(ctx context.Context, members map[string]bool, ours func
 	var errs []error
 	for i := range list.Items {
 		s := &list.Items[i]
-		if members[s.Name] || !a.made(s) || !ours(s.Annotations[controller]) {
+		if !a.made(s) || !ours(s.Annotations[controller]) {
 			continue
 		}
-		a.forget(s.Name)
-		err := a.client.Delete(ctx, s.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(s.UID))})
-		if err != nil && !apierrors.IsNotFound(err) {
+		if err := a.remove(ctx, s, wanted); err != nil {
 			errs = append(errs, fmt.Errorf("ServiceAccount of Gateway %s: %w", s.Annotations[gateway], err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// remove removes one unless it is wanted by now.
+func (a *Accounts) remove(ctx context.Context, s *corev1.ServiceAccount, wanted func(string) bool) error {
+	release, err := a.take(ctx, s.Name)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if wanted(s.Name) {
+		return nil
+	}
+	a.forget(s.Name)
+	err = a.client.Delete(ctx, s.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(s.UID))})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// take waits until nobody else makes or removes an account. A call that hangs costs
+// that account's gateway alone.
+func (a *Accounts) take(ctx context.Context, name string) (release func(), err error) {
+	for {
+		release, busy := a.tryTake(name)
+		if busy == nil {
+			return release, nil
+		}
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (a *Accounts) tryTake(name string) (release func(), busy <-chan struct{}) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if ch := a.taken[name]; ch != nil {
+		return nil, ch
+	}
+	ch := make(chan struct{})
+	a.taken[name] = ch
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.taken, name)
+		close(ch)
+	}, nil
 }
 
 func (a *Accounts) known(name string) bool {

@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	authv1 "k8s.io/api/authentication/v1"
@@ -116,7 +117,8 @@ func TestPrune(t *testing.T) {
 		}
 	}
 	ours := func(controller string) bool { return controller == "gatehouse.dev/fake" }
-	if err := a.Prune(t.Context(), map[string]bool{"stays": true}, ours); err != nil {
+	stays := func(account string) bool { return account == "stays" }
+	if err := a.Prune(t.Context(), stays, ours); err != nil {
 		t.Fatal(err)
 	}
 	got := names(t, c)
@@ -127,6 +129,38 @@ func TestPrune(t *testing.T) {
 	m.Account = "left"
 	if err := a.Ensure(t.Context(), m); err != nil || !names(t, c)["left"] {
 		t.Errorf("one that comes again: %v, %v", names(t, c), err)
+	}
+}
+
+// TestPruneAsksLast: a gateway that becomes a member again while accounts are removed has
+// one in the end, whoever is first: its account was not wanted when it was listed.
+func TestPruneAsksLast(t *testing.T) {
+	ours := func(string) bool { return true }
+	for _, when := range []string{"list", "delete"} {
+		t.Run(when, func(t *testing.T) {
+			c := server()
+			a := New(c, "prod", own)
+			if err := a.Ensure(t.Context(), shop()); err != nil {
+				t.Fatal(err)
+			}
+			var member atomic.Bool
+			ensured := make(chan error, 1)
+			c.PrependReactor(when, "serviceaccounts", func(clienttesting.Action) (bool, runtime.Object, error) {
+				if member.CompareAndSwap(false, true) {
+					go func() { ensured <- a.Ensure(t.Context(), shop()) }()
+				}
+				return false, nil, nil
+			})
+			if err := a.Prune(t.Context(), func(string) bool { return member.Load() }, ours); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-ensured; err != nil {
+				t.Fatal(err)
+			}
+			if !names(t, c)["gatehouse-1"] {
+				t.Error("a member has no account")
+			}
+		})
 	}
 }
 

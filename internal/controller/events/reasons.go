@@ -35,8 +35,9 @@ const (
 
 // The reasons on MeshBindings.
 const (
-	TrustStale  Reason = "TrustStale"
-	RootRemoved Reason = "RootRemoved"
+	TrustStale   Reason = "TrustStale"
+	RootRemoved  Reason = "RootRemoved"
+	RecordFailed Reason = "RecordFailed"
 )
 
 // The reasons on Services, which are those of Kubernetes' service controller.
@@ -100,6 +101,7 @@ func Reasons() []Row {
 		{DeleteLoadBalancerFailed, Services, warning, "The load balancer could not be deleted; it is tried again."},
 		{TrustStale, MeshBindings, warning, "The mesh's roots cannot be read; gateways keep those that they have. The message names the source."},
 		{RootRemoved, MeshBindings, normal, "A root that the mesh does not publish any more has left the gateways: the end of a rotation."},
+		{RecordFailed, MeshBindings, warning, "What is known of meshes' roots cannot be written to ConfigMap gatehouse-roots; the message says why, and what to do."},
 	}
 }
 
@@ -109,7 +111,7 @@ func states() []Reason {
 	return []Reason{
 		PlanReady, DriftDetected, NameTaken, DeletionBlocked, PausedByUser,
 		ApplyFailed, AccessDenied, QuotaExceeded, Conflict,
-		IdentityRefused, CertificateExpiring, TrustStale,
+		IdentityRefused, CertificateExpiring, TrustStale, RecordFailed,
 		EnsuringLoadBalancer, DeletingLoadBalancer, UnavailableLoadBalancer, SyncLoadBalancerFailed, DeleteLoadBalancerFailed,
 	}
 }

@@ -26,7 +26,8 @@ type Requests interface {
 // CSR is a meshsync.Issuer by CertificateSigningRequests
 // (https://kubernetes.io/docs/reference/access-authn-authz/certificate-signing-requests/).
 // Kubernetes deletes them by itself: an hour after they were signed or refused, and a
-// day after nobody did either. So the right to delete anybody's is not needed.
+// day after nobody did either. So the right to delete anybody's is not needed. What a
+// process left open that ended stays as long: without its key nobody can use it.
 type CSR struct {
 	requests Requests
 	signer   string

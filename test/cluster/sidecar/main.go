@@ -7,11 +7,14 @@
 // Its certificate (tls.crt, tls.key) and the roots of its clients (roots.pem) are in
 // the folder $FILES, and are read again while it runs. A Linkerd proxy has the roots of
 // its injection instead ($LINKERD2_PROXY_IDENTITY_TRUST_ANCHORS), for life. It gets
-// nothing from a mesh and configures no other port. Start with main.
+// nothing from a mesh and configures no other port. Where it is told to ($REQUESTS), it
+// ends a connection after so many requests, so that there are handshakes all the time.
+// Start with main.
 package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -25,6 +28,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -54,9 +58,13 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	requests, err := strconv.ParseInt(cmp.Or(os.Getenv("REQUESTS"), "0"), 10, 32)
+	if err != nil {
+		return err
+	}
 	proxy, healthAt := role()
 	pod, err := inbound.Start(inbound.Config{
-		Proxy: proxy, Leaf: now.leaf, Roots: now.roots, App: inbound.App{At: os.Getenv("APP")}, Listen: listen,
+		Proxy: proxy, Leaf: now.leaf, Roots: now.roots, App: inbound.App{At: os.Getenv("APP")}, Listen: listen, Requests: int32(requests),
 	})
 	if err != nil {
 		return err
