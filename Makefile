@@ -52,6 +52,10 @@ bench-mesh: ## figures of mesh members: CA rotations, onboarding and 1,000 gatew
 	go test -count=1 -timeout 30m -parallel 1 -v -run 'Rotations|Onboarding|Still|Many' ./test/mesh/ -args -rate=500 -breath=2s -pods=3 -gateways=1000 -tables
 	go test -run '^$$' -bench 'Verdicts|Mesh' ./meshsync/ ./internal/translate/
 
+.PHONY: bench-aws
+bench-aws: ## figures of the AWS provider on the emulator: calls and virtual seconds, with floors and another controller's beside
+	go test -count=1 -timeout 30m -v -run Figures ./providers/aws/bench/ -args -tables
+
 .PHONY: conformance
 conformance: kube ## the whole Gateway API conformance suite, in five profiles; the report goes to docs/conformance
 	$(STATIC) ./test/conformance/run.sh
@@ -81,7 +85,7 @@ fuzz: ## a minute of each fuzz target (not part of test)
 
 .PHONY: generate
 generate: ## deepcopy, CRDs, the copies of Gateway API's CRDs, the README's matrix
-	$(TOOL) controller-gen object paths=./api/... paths=./fake/settings/...
+	$(TOOL) controller-gen object paths=./api/... paths=./fake/settings/... paths=./providers/aws/settings/...
 	$(TOOL) controller-gen crd:crdVersions=v1 paths=./api/... output:crd:dir=deploy/crds
 	go run ./internal/manifest/gencrds
 	go run ./cmd/gatehouse docs --write README.md

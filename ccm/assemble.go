@@ -110,6 +110,9 @@ func (c counted) Run(ctx context.Context) error {
 func (e *Extension) open(ctx context.Context, o Options, m *measures, opened *closer) ([]controller.Provider, error) {
 	var out []controller.Provider
 	for _, p := range e.providers {
+		if p.Used != nil && !p.Used() {
+			continue
+		}
 		b, err := p.Open(ctx, o)
 		if err != nil {
 			return nil, fmt.Errorf("opening provider %s: %w", p.Name, err)
@@ -120,7 +123,7 @@ func (e *Extension) open(ctx context.Context, o Options, m *measures, opened *cl
 		out = append(out, controller.Provider{
 			Name: p.Name, AllowLoopback: p.AllowLoopback,
 			Account: providers.Config{
-				Provider: b.Provider, Patience: b.Patience, ObserveEvery: e.settings.drift, Pacer: e.pacer,
+				Provider: b.Provider, Patience: b.Patience, CallTimeout: b.CallTimeout, ObserveEvery: e.settings.drift, Pacer: e.pacer,
 				Watch: func(c providers.Call) { m.call(p.Name, c) },
 			},
 		})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/netip"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -24,6 +25,9 @@ type Provider struct {
 	// AddFlags binds flags to Settings; a flag that is given overrides the file.
 	// nil adds none.
 	AddFlags func(*pflag.FlagSet)
+	// Used says whether this process has the provider's load balancers, by its
+	// settings; nil is always. Classes of one that it has not are left to others.
+	Used func() bool
 	// Check says what is wrong with the settings, naming the field; nil is nothing.
 	Check func() error
 	// Open connects to the provider's account. It is called once, when this process
@@ -43,6 +47,9 @@ type Backend struct {
 	Provider providers.Provider
 	Patience providers.Patience          // zero fields are the defaults
 	Close    func(context.Context) error // after the last call; nil is nothing to close
+	// CallTimeout is how long a call of the provider may take; zero is the account's
+	// default.
+	CallTimeout time.Duration
 }
 
 // Cloud is a cloud whose only cloud controller manager this process can be, with

@@ -173,7 +173,8 @@ which these matter most:
 | flag | default | |
 |---|---|---|
 %s
-The fake provider adds ` + "`--fake-cloud`, `--fake-cloud-token` and `--fake-state-dir`" + `.
+The fake provider adds ` + "`--fake-cloud`, `--fake-cloud-token` and `--fake-state-dir`" + `; AWS's ` + "`--aws-region`" + `
+(without it there is none of AWS's), ` + "`--aws-profile`, `--aws-role`, `--aws-external-id` and `--aws-endpoint`" + `.
 
 ## Configuration file
 
@@ -191,6 +192,7 @@ services:
   parameters: {fake: {namespace: gatehouse-system, name: services}}
 providers:
   fake: {address: "unix:///run/gatehouse/cloud.sock"}
+  aws: {region: eu-west-1}
 ` + "```" + `
 
 | field | default | |
@@ -204,6 +206,15 @@ providers:
 | ` + "`tokenFile`" + ` | that proves that one may call it; empty is the socket's path and .token |
 | ` + "`stateDir`" + ` | where a cloud inside keeps what it holds; empty is in memory, and nothing outlives the process |
 | ` + "`machines`" + ` | with --cloud-provider=fake, the nodes' machines: name, type, zone, region, addresses, off. None is that every node is a machine |
+
+` + "`providers.aws`" + `; see [the guide](../howto/aws.md):
+
+| field | |
+|---|---|
+| ` + "`region`" + ` | where the load balancers live; empty is that this process has none of AWS's |
+| ` + "`profile`" + ` | of the shared AWS configuration files; empty is AWS_PROFILE |
+| ` + "`role`, `externalID`" + ` | ARN of a role to assume with the credentials that are found, and what its trust policy may ask for |
+| ` + "`endpoint`" + ` | URL that answers for all services; empty is AWS_ENDPOINT_URL, or AWS |
 
 ## Metrics
 

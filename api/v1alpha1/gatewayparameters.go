@@ -3,7 +3,8 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"gatehouse.dev/fake/settings"
+	fake "gatehouse.dev/fake/settings"
+	aws "gatehouse.dev/providers/aws/settings"
 )
 
 // GatewayParameters says how a class of gateways, or one gateway, is run. A
@@ -32,7 +33,7 @@ type GatewayParameters struct {
 // are the values that a Gateway API user without parameters would expect.
 //
 // A new provider adds its field below and its has() to this one rule:
-// +kubebuilder:validation:XValidation:rule="[has(self.fake)].exists_one(section, section)",message="set exactly one provider section: fake"
+// +kubebuilder:validation:XValidation:rule="[has(self.aws), has(self.fake)].exists_one(section, section)",message="set exactly one provider section: aws, fake"
 type GatewayParametersSpec struct {
 	// Apply says whether changes of structure are made at once (Auto), when a
 	// person approved them in the GatewayPlan (Approve), or never (PlanOnly).
@@ -83,9 +84,13 @@ type GatewayParametersSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	Held []HeldObject `json:"held,omitempty"`
 
+	// AWS are the settings of Application and Network Load Balancers, gatehouse.dev/aws.
+	// +optional
+	AWS *aws.Settings `json:"aws,omitempty"`
+
 	// Fake are the settings of the in-memory provider gatehouse.dev/fake.
 	// +optional
-	Fake *settings.Settings `json:"fake,omitempty"`
+	Fake *fake.Settings `json:"fake,omitempty"`
 }
 
 // HeldObject names one cloud object in the cloud's own terms.

@@ -5,7 +5,8 @@
 package v1alpha1
 
 import (
-	"gatehouse.dev/fake/settings"
+	fakesettings "gatehouse.dev/fake/settings"
+	"gatehouse.dev/providers/aws/settings"
 	"k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	apisv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -131,9 +132,14 @@ func (in *GatewayParametersSpec) DeepCopyInto(out *GatewayParametersSpec) {
 		*out = make([]HeldObject, len(*in))
 		copy(*out, *in)
 	}
+	if in.AWS != nil {
+		in, out := &in.AWS, &out.AWS
+		*out = new(settings.Settings)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.Fake != nil {
 		in, out := &in.Fake, &out.Fake
-		*out = new(settings.Settings)
+		*out = new(fakesettings.Settings)
 		(*in).DeepCopyInto(*out)
 	}
 }

@@ -25,9 +25,9 @@ func run() int {
 	defer stop()
 	// The first signal asks; with the handler gone, the second one ends at once.
 	context.AfterFunc(ctx, stop)
-	f := &fake{}
+	f, a := &fake{}, &amazon{}
 	cmd, err := ccm.Command(ctx, ccm.Config{
-		Providers: []ccm.Provider{f.provider()},
+		Providers: []ccm.Provider{a.provider(), f.provider()},
 		Clouds:    []ccm.Cloud{{Name: "fake", Provider: "fake", Machine: f.machine}},
 	})
 	if err != nil {

@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TERM", "xterm")
 			env.Setenv("NL", "\n")
 			env.Values[agentValue] = new(agents)
-			for _, example := range []string{"shop", "service", "mesh"} {
+			for _, example := range []string{"shop", "service", "mesh", "aws"} {
 				if err := os.CopyFS(filepath.Join(env.WorkDir, example), os.DirFS(filepath.Join("..", "..", "examples", example))); err != nil {
 					return err
 				}
@@ -64,6 +64,10 @@ func TestScripts(t *testing.T) {
 			"meshpod":   meshPod,
 			"spireapp":  spireApp,
 			"agent":     agent,
+
+			"awsaccount": awsAccount,
+			"awscalls":   awsCalls,
+			"awsempty":   awsEmpty,
 		},
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,9 +33,34 @@ type Provider struct {
 	// AllowLoopback says whether settings let traffic go to loopback addresses;
 	// nil is never.
 	AllowLoopback func(settings json.RawMessage) bool
+	// Remote says that the account is somewhere else and takes credentials to reach: it
+	// is opened for commands only that concern it, by their files or by what was applied.
+	Remote bool
 	// Open connects to the provider's account.
 	Open func(context.Context, Options) (Backend, error)
+	// Doctor says whether the account can be worked with, and what to do where it
+	// cannot; nil has nothing to say. See Check.
+	Doctor func(context.Context, Options) ([]Check, error)
 }
+
+// Check is one thing that a doctor has looked at.
+type Check struct {
+	Name   string `json:"name"`
+	State  Health `json:"state"`
+	Detail string `json:"detail,omitzero"` // what was found, and the way out
+}
+
+// Health is how a check came out.
+type Health string
+
+// The healths. Unproven is what nobody can say without the real cloud, or without
+// changing anything.
+const (
+	Healthy  Health = "ok"
+	Doubtful Health = "warning"
+	Broken   Health = "failed"
+	Unproven Health = "unproven"
+)
 
 // Flavour is one way to have a provider's gateways.
 type Flavour struct {
@@ -50,6 +76,9 @@ type Options struct {
 	Keyring  providers.Keyring
 	Log      *slog.Logger
 	Trouble  func(Trouble) // is told of backends that fail, by any goroutine; nil is nobody
+	// Settings are the provider's sections of the GatewayParameters in the files, each
+	// once.
+	Settings []json.RawMessage
 }
 
 // Trouble is a backend that fails, or that does so no more.
@@ -63,6 +92,9 @@ type Backend struct {
 	Provider providers.Provider
 	// Patience is how the provider's account waits; zero fields are its defaults.
 	Patience providers.Patience
+	// CallTimeout is how long a call of the provider may take; zero is the account's
+	// default.
+	CallTimeout time.Duration
 	// DataPlane is nil when the provider's load balancers are not on this machine.
 	DataPlane DataPlane
 	Close     func() error // nil is nothing to close

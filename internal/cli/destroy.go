@@ -119,6 +119,9 @@ func (a *app) doomed(ctx context.Context, e *engine, r destroyRequest) ([]doomed
 	if err != nil {
 		return nil, err
 	}
+	if err := e.need(ctx, translate.Snapshot{}); err != nil {
+		return nil, err
+	}
 	e.loop = reconcile.New(translate.New(translate.Snapshot{Cluster: a.flags.cluster}, options), e.accounts)
 	live, err := e.loop.Strangers(ctx)
 	if err != nil {

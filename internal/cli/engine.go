@@ -1,12 +1,17 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"gatehouse.dev/internal/manifest"
 	"gatehouse.dev/internal/reconcile"
@@ -18,6 +23,8 @@ import (
 
 // engine is the loop of one command with the accounts it works on.
 type engine struct {
+	app      *app
+	options  Options // that accounts are opened with
 	loop     *reconcile.Loop
 	accounts map[string]*providers.Account
 	backends map[string]Backend
@@ -49,29 +56,109 @@ func (k *liveKeys) files(ctx context.Context, id lbmodel.Identity) (tls.Certific
 	return keys.Keyring()(ctx, id)
 }
 
-// open opens every provider's account.
+// open opens the accounts that are on this machine. Others follow when it is known
+// that they are needed.
 func (a *app) open(ctx context.Context, o Options) (*engine, error) {
-	e := &engine{accounts: map[string]*providers.Account{}, backends: map[string]Backend{}, keys: &liveKeys{}}
+	e := &engine{app: a, accounts: map[string]*providers.Account{}, backends: map[string]Backend{}, keys: &liveKeys{}}
 	o.Cluster, o.Log, o.Keyring, o.Trouble = a.flags.cluster, a.log, e.keys.keyring, a.trouble
-	dir := o.StateDir
+	e.options = o
 	for _, p := range a.config.Providers {
-		if dir != "" {
-			o.StateDir = state{dir}.provider(p.Name)
+		if p.Remote {
+			continue
 		}
-		b, err := p.Open(ctx, o)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("opening provider %s: %w", p.Name, err), e.close())
+		if err := e.reach(ctx, p, nil); err != nil {
+			return nil, errors.Join(err, e.close())
 		}
-		e.backends[p.Name] = b
-		e.accounts[p.Name] = providers.NewAccount(providers.Config{
-			Provider: b.Provider, Cluster: o.Cluster, Name: p.Name, Log: a.log, Patience: b.Patience,
-		})
 	}
 	return e, nil
 }
 
+// reach opens one provider's account.
+func (e *engine) reach(ctx context.Context, p Provider, settings []json.RawMessage) error {
+	o := e.options
+	o.Settings = settings
+	if o.StateDir != "" {
+		o.StateDir = state{o.StateDir}.provider(p.Name)
+	}
+	b, err := p.Open(ctx, o)
+	if err != nil {
+		return fmt.Errorf("opening provider %s: %w", p.Name, err)
+	}
+	e.backends[p.Name] = b
+	e.accounts[p.Name] = providers.NewAccount(providers.Config{
+		Provider: b.Provider, Cluster: o.Cluster, Name: p.Name, Log: e.app.log, Patience: b.Patience, CallTimeout: b.CallTimeout,
+	})
+	return nil
+}
+
+// need opens the accounts elsewhere that objects name, or that something was applied
+// to. It must be done before there is a loop.
+func (e *engine) need(ctx context.Context, s translate.Snapshot) error {
+	for _, p := range e.app.config.Providers {
+		if _, open := e.accounts[p.Name]; open || !asksFor(s, p.Name) && !e.record.names(p.Name) {
+			continue
+		}
+		if err := e.reach(ctx, p, sections(s, p.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remote are the providers elsewhere whose accounts are open.
+func (e *engine) remote() []string {
+	var out []string
+	for _, p := range e.app.config.Providers {
+		if _, open := e.accounts[p.Name]; open && p.Remote {
+			out = append(out, p.Name)
+		}
+	}
+	return out
+}
+
+// closed are the providers that objects ask for and whose accounts are not open.
+func (e *engine) closed(s translate.Snapshot) []string {
+	var out []string
+	for _, p := range e.app.config.Providers {
+		if _, open := e.accounts[p.Name]; !open && asksFor(s, p.Name) {
+			out = append(out, p.Name)
+		}
+	}
+	return out
+}
+
+// asksFor says whether objects ask for a provider's load balancers: by a class, or by
+// the class of a Service.
+func asksFor(s translate.Snapshot, provider string) bool {
+	name := controllerPrefix + provider
+	return slices.ContainsFunc(s.GatewayClasses, func(c *gwv1.GatewayClass) bool { return string(c.Spec.ControllerName) == name }) ||
+		slices.ContainsFunc(s.Services, func(svc *corev1.Service) bool {
+			return svc.Spec.LoadBalancerClass != nil && *svc.Spec.LoadBalancerClass == name
+		})
+}
+
+// sections are a provider's settings in the GatewayParameters, each once.
+func sections(s translate.Snapshot, provider string) []json.RawMessage {
+	var out []json.RawMessage
+	for _, p := range s.Parameters {
+		var fields map[string]json.RawMessage
+		text, err := json.Marshal(p.Spec)
+		if err != nil || json.Unmarshal(text, &fields) != nil {
+			continue // translation tells what is wrong with it
+		}
+		section := fields[provider]
+		if section != nil && !slices.ContainsFunc(out, func(other json.RawMessage) bool { return bytes.Equal(other, section) }) {
+			out = append(out, section)
+		}
+	}
+	return out
+}
+
 // take gives the engine its first files, with what they leave open.
-func (e *engine) take(loaded *manifest.Loaded, o translate.Options) {
+func (e *engine) take(ctx context.Context, loaded *manifest.Loaded, o translate.Options) error {
+	if err := e.need(ctx, loaded.Snapshot); err != nil {
+		return err
+	}
 	e.keys.now.Store(loaded.Keys)
 	e.loop = reconcile.New(translate.New(loaded.Snapshot, o), e.accounts)
 	doubt := reconcile.Doubt{
@@ -81,6 +168,7 @@ func (e *engine) take(loaded *manifest.Loaded, o translate.Options) {
 		doubt.Astray = append(doubt.Astray, place.String())
 	}
 	e.loop.Doubt(doubt)
+	return nil
 }
 
 func (e *engine) close() error {

@@ -14,6 +14,7 @@ import (
 
 	"gatehouse.dev/internal/cli/term"
 	"gatehouse.dev/internal/reconcile"
+	"gatehouse.dev/internal/translate"
 	"gatehouse.dev/lbmodel"
 )
 
@@ -78,6 +79,10 @@ func (a *app) refresh(ctx context.Context, where state, r *record) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.close()) }()
+	e.record = *r
+	if err := e.need(ctx, translate.Snapshot{}); err != nil {
+		return err
+	}
 	now := record{At: time.Now().UTC(), Statuses: r.Statuses}
 	for provider, b := range e.backends {
 		graph, err := b.Provider.Observe(ctx, lbmodel.Owner{Cluster: a.flags.cluster}, nil)

@@ -175,7 +175,7 @@ func (a *app) commands(root *cobra.Command) {
 			root.AddCommand(c)
 		}
 	}
-	add("look", a.translate(), a.explain(), a.graph(), a.plan(), a.get(), a.plans(), a.audit(), a.mesh(), a.trust())
+	add("look", a.translate(), a.explain(), a.graph(), a.plan(), a.get(), a.plans(), a.audit(), a.mesh(), a.trust(), a.doctor())
 	add("change", a.apply(), a.destroy(), a.up(), a.approve())
 	add("", a.version(), a.docs())
 	for _, extra := range a.config.Extra {

@@ -141,7 +141,9 @@ func (a *app) prepare(ctx context.Context, e *engine, loaded *manifest.Loaded, r
 		return nil, reconcile.Pass{}, err
 	}
 	loaded.Snapshot.Bundles, e.fetched = a.bundles(ctx, translate.New(loaded.Snapshot, options))
-	e.take(loaded, options)
+	if err := e.take(ctx, loaded, options); err != nil {
+		return nil, reconcile.Pass{}, err
+	}
 	keys, err := a.chosen(e.loop.Index(), loaded.Snapshot, r.gateways)
 	if err != nil && r.prune != ignore && len(e.loop.Index().Gateways()) == 0 {
 		err = fmt.Errorf("%w; --prune would remove everything of cluster %s: use destroy for that", err, a.flags.cluster)

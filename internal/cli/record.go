@@ -56,6 +56,12 @@ func (r record) kept(owner lbmodel.Owner) lbmodel.Deletion {
 	return ""
 }
 
+// names says whether anything was applied to a provider.
+func (r record) names(provider string) bool {
+	return slices.ContainsFunc(r.Gateways, func(g recordedGateway) bool { return g.Provider == provider }) ||
+		slices.ContainsFunc(r.Resources, func(x recordedResource) bool { return x.Provider == provider })
+}
+
 // settled says whether the last apply did all for an owner.
 func (r record) settled(owner lbmodel.Owner) bool {
 	return slices.ContainsFunc(r.Gateways, func(g recordedGateway) bool { return g.Owner == owner && g.Settled })

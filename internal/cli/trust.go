@@ -156,7 +156,12 @@ func (a *app) observed(ctx context.Context, p place, v view) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.take(v.loaded, v.options)
+	if e.record, err = where.record(); err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	if err := e.take(ctx, v.loaded, v.options); err != nil {
+		return nil, errors.Join(err, e.close())
+	}
 	if _, err := e.loop.Plan(ctx, e.loop.Index().Gateways()); err != nil {
 		return nil, errors.Join(err, e.close())
 	}

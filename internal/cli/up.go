@@ -109,6 +109,7 @@ type told struct {
 	waits    []string
 	problems []manifest.Problem
 	trouble  string // with reading the files at all
+	closed   string // providers that the files ask for since, and that were not opened
 }
 
 func (a *app) serve(ctx context.Context, e *engine, r upRequest) (err error) {
@@ -140,7 +141,12 @@ func (a *app) serve(ctx context.Context, e *engine, r upRequest) (err error) {
 	if err != nil {
 		return err
 	}
-	e.take(loaded, options)
+	if err := e.take(ctx, loaded, options); err != nil {
+		return err
+	}
+	if remote := e.remote(); len(remote) > 0 && !r.keep {
+		return usagef("what up does to %s would stay there and be forgotten here: use --keep, or apply", strings.Join(remote, ", "))
+	}
 	s.roots = a.newFetched()
 	defer s.roots.close()
 	e.loop.Change(a.first(ctx, s.roots, e.loop.Index()))

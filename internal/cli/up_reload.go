@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"gatehouse.dev/internal/cli/term"
@@ -38,6 +39,7 @@ func (s *server) reload(ctx context.Context) {
 	if !s.readable(err) {
 		return
 	}
+	s.tellClosed(loaded.Snapshot)
 	absent := reconcile.Removed
 	if loaded.Incomplete {
 		absent = reconcile.Unproven
@@ -61,6 +63,15 @@ func (s *server) reload(ctx context.Context) {
 		s.endpoints(ctx, d)
 	default:
 		s.pass(ctx, s.change(d))
+	}
+}
+
+// tellClosed tells once of providers that the files did not ask for when it began.
+func (s *server) tellClosed(now translate.Snapshot) {
+	was := s.told.closed
+	s.told.closed = strings.Join(s.engine.closed(now), ", ")
+	if s.told.closed != "" && s.told.closed != was {
+		s.say(term.Yellow, "!", "classes of %s came after the start: start again to have their gateways", s.told.closed)
 	}
 }
 

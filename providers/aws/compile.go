@@ -93,9 +93,13 @@ func newCompiler(gw lbmodel.Gateway) *compiler {
 
 // name is of something in this gateway; parts say what.
 func (c *compiler) name(kind, readable string, parts ...string) lbmodel.ID {
-	o := c.gw.Owner
+	return ownedID(c.gw.Owner, kind, c.s.Region, readable, parts...)
+}
+
+// ownedID is the name of something of an owner's.
+func ownedID(o lbmodel.Owner, kind, region, readable string, parts ...string) lbmodel.ID {
 	name := nameOf(readable, slices.Concat([]string{kind, o.Cluster, o.Kind, o.Namespace, o.Name, o.UID}, parts)...)
-	return lbmodel.ID{Kind: kind, Location: c.s.Region, Name: name}
+	return lbmodel.ID{Kind: kind, Location: region, Name: name}
 }
 
 func (c *compiler) add(id lbmodel.ID, spec lbmodel.Spec) Ref {
@@ -198,7 +202,7 @@ func (c *compiler) balancerID(kind string) lbmodel.ID {
 
 // scheme is internal for what stands behind another load balancer.
 func (c *compiler) scheme(kind string) string {
-	if kind == typeApplication && c.s.Flavour == settings.ApplicationBehindNetwork {
+	if c.inner(kind) {
 		return schemeInternal
 	}
 	return c.s.Scheme

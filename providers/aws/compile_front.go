@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/providers/aws/settings"
 )
 
 // front is a load balancer under construction.
@@ -35,14 +36,19 @@ func (c *compiler) addFront(f *front) {
 	}
 	spec := &LoadBalancer{
 		Type: f.kind, Scheme: c.scheme(f.kind), VPC: c.s.VPC, Subnets: sorted(c.s.Subnets), SubnetTags: c.s.SubnetTags,
-		IPAddressType: c.s.IPAddressType, ForeignGroups: sorted(c.s.SecurityGroups), Attributes: c.attributes(f.kind),
-		Labels: c.gw.Labels, source: c.source,
+		IPAddressType: c.s.IPAddressType, ForeignGroups: sorted(c.s.SecurityGroups), Attributes: different(c.attributes(f.kind), lbDefaults(f.kind)),
+		Labels: c.gw.Labels, Inner: c.inner(f.kind), site: c.site(), source: c.source,
 	}
 	if len(c.s.SecurityGroups) == 0 {
 		spec.SecurityGroups = []Ref{c.add(f.group, &SecurityGroup{VPC: c.s.VPC, site: c.site(), Ingress: sortIngress(f.ingress), source: c.source})}
 		spec.SecurityGroups = append(spec.SecurityGroups, c.shareAccess(f)...)
 	}
-	c.add(f.id, spec)
+	c.add(addressID(f.id), &Address{LoadBalancer: c.add(f.id, spec), Inner: spec.Inner, source: c.source})
+}
+
+// inner says whether the load balancer stands behind another one.
+func (c *compiler) inner(kind string) bool {
+	return kind == typeApplication && c.s.Flavour == settings.ApplicationBehindNetwork
 }
 
 // shareAccess lets the load balancer into the security groups of its targets: it gets
@@ -57,11 +63,16 @@ func (c *compiler) shareAccess(f *front) []Ref {
 	c.put(c.shared, lbmodel.NewResource(group, &SecurityGroup{VPC: c.s.VPC}).With(lbmodel.Shared))
 	for _, into := range c.s.TargetSecurityGroups {
 		for _, protocol := range f.protocols() {
-			id := lbmodel.ID{Kind: KindSecurityGroupRule, Location: c.s.Region, Name: nameOf("to-"+into, KindSecurityGroupRule, cluster, c.s.VPC, into, protocol)}
+			id := accessID(cluster, c.s.Region, c.s.VPC, into, protocol)
 			c.put(c.shared, lbmodel.NewResource(id, &SecurityGroupRule{Into: into, From: refTo(group), Protocol: protocol}).With(lbmodel.Shared))
 		}
 	}
 	return []Ref{refTo(group)}
+}
+
+// accessID is the rule that lets load balancers of a cluster into a security group.
+func accessID(cluster, region, vpc, into, protocol string) lbmodel.ID {
+	return lbmodel.ID{Kind: KindSecurityGroupRule, Location: region, Name: nameOf("to-"+into, KindSecurityGroupRule, cluster, vpc, into, protocol)}
 }
 
 // protocols are those of the targets: health checks are TCP.

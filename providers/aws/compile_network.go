@@ -158,6 +158,9 @@ func (c *compiler) streamAction(f *front, spec *Listener, s *stream) Action {
 		Protocol: spec.Protocol, TargetType: c.s.TargetType, Family: c.s.TargetFamily, Port: 80, VPC: c.s.VPC, site: c.site(),
 		Health: defaultHealth(&lbmodel.Pool{Protocol: lbmodel.PoolTCP}), Attributes: map[string]string{}, sources: spec.sources,
 	})
+	targets := id
+	targets.Kind = KindTargets
+	c.add(targets, &Targets{Group: nobody, Targets: []Target{}, source: c.source})
 	return Action{Forward: []Share{{Group: nobody, Weight: 1}}}
 }
 

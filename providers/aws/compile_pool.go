@@ -115,6 +115,7 @@ func (c *compiler) targetGroup(p *lbmodel.Pool) *TargetGroup {
 		}
 	}
 	c.persist(out, p)
+	out.Attributes = different(out.Attributes, groupDefaults(out))
 	return out
 }
 

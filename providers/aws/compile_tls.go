@@ -86,8 +86,12 @@ func (c *compiler) addListenerCertificate(listener lbmodel.ID, certificate Ref, 
 		return
 	}
 	c.spent.certificates++
-	name := certificate.id().Name
-	c.add(c.name(KindListenerCertificate, name, listener.Name, name), &ListenerCertificate{Listener: refTo(listener), Certificate: certificate, sources: sources(from...)})
+	c.add(listenerCertificateID(c.gw.Owner, listener, certificate.id()), &ListenerCertificate{Listener: refTo(listener), Certificate: certificate, sources: sources(from...)})
+}
+
+// listenerCertificateID is a certificate's place in a listener.
+func listenerCertificateID(o lbmodel.Owner, listener, certificate lbmodel.ID) lbmodel.ID {
+	return ownedID(o, KindListenerCertificate, listener.Location, certificate.Name, listener.Name, certificate.Name)
 }
 
 // trustStore adds roots and their store; they are named in the cluster, not in the

@@ -5,6 +5,10 @@
 // encoding means the same whichever way the open question goes, or where the
 // operator vouches for the answer (settings.Assumption). See docs/decisions/0028.
 //
-// Here is the pure part: it makes no call and holds no credentials. Start with
-// [Compiler].
+// [Compiler] is the pure part: it makes no call and holds no credentials. [Provider]
+// does the calls, as few as AWS lets it: everything is made with tags that say whose it
+// is (tag.go), so a process needs no state of its own and may end at any call. What a
+// process remembers (memory.go) only saves it reads. It never deletes, changes or tags
+// what is not its cluster's, never turns off a protection against deletion, and never
+// waits inside a step. Start with [Provider].
 package aws

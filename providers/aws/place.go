@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/providers/numbering"
 )
 
 // Place implements providers.Compiler. It decides what depends on what is there
@@ -58,6 +59,12 @@ func placed(want, have lbmodel.Resource, now time.Time) lbmodel.Spec {
 		return have.Spec
 	}
 	switch spec := want.Spec.(type) {
+	case *LoadBalancer:
+		return placeBalancer(spec, have)
+	case *SecurityGroup:
+		return placeSecurity(spec, have)
+	case *TargetGroup:
+		return placeGroup(spec, have)
 	case *TrustBundle:
 		return placeRoots(spec, have, now)
 	case *Certificate:
@@ -67,6 +74,42 @@ func placed(want, have lbmodel.Resource, now time.Time) lbmodel.Spec {
 	default:
 		return nil
 	}
+}
+
+// placeBalancer keeps what AWS, or whoever found the subnets, has chosen: the virtual
+// network cannot change, and subnets that are not named stay while they would be found
+// in the same way.
+func placeBalancer(want *LoadBalancer, have lbmodel.Resource) lbmodel.Spec {
+	there, ok := have.Spec.(*LoadBalancer)
+	if !ok {
+		return nil
+	}
+	out := *want
+	out.VPC = there.VPC
+	if len(want.Subnets) == 0 && maps.Equal(want.SubnetTags, there.SubnetTags) {
+		out.Subnets = there.Subnets
+	}
+	return &out
+}
+
+func placeSecurity(want *SecurityGroup, have lbmodel.Resource) lbmodel.Spec {
+	there, ok := have.Spec.(*SecurityGroup)
+	if !ok {
+		return nil
+	}
+	out := *want
+	out.VPC = there.VPC
+	return &out
+}
+
+func placeGroup(want *TargetGroup, have lbmodel.Resource) lbmodel.Spec {
+	there, ok := have.Spec.(*TargetGroup)
+	if !ok {
+		return nil
+	}
+	out := *want
+	out.VPC = there.VPC
+	return &out
 }
 
 // placeTargets keeps the targets that are there while we don't know better.
@@ -127,21 +170,25 @@ func placeLeaf(want *Certificate, have lbmodel.Resource, now time.Time) lbmodel.
 	return &out
 }
 
+// priorities are those of a listener's rules [EM]: eight can be put, one after the
+// other, into the same place before others must move.
+var priorities = numbering.Space{Max: 50_000, Stride: 256}
+
 // placeRules gives the rules of every listener in out their priorities.
 func placeRules(out, have lbmodel.Graph) []lbmodel.Finding {
 	wanted, there := rulesByListener(out), rulesByListener(have)
 	var findings []lbmodel.Finding
 	for _, listener := range slices.Sorted(maps.Keys(wanted)) {
 		rules := wanted[listener]
-		priorities, ok := renumber(prioritiesOf(rules, there[listener]))
+		placed, ok := priorities.Place(prioritiesOf(rules, there[listener]))
 		if !ok {
 			findings = append(findings, noPriority(out[rules[0].id].Owner))
 			continue
 		}
 		for i, r := range rules {
-			if r.spec.Priority != priorities[i] {
+			if r.spec.Priority != placed[i] {
 				spec := *r.spec
-				spec.Priority = priorities[i]
+				spec.Priority = placed[i]
 				out[r.id] = placeSpec(out[r.id], &spec)
 			}
 		}
@@ -153,7 +200,7 @@ func noPriority(o lbmodel.Owner) lbmodel.Finding {
 	return lbmodel.Finding{
 		About:     lbmodel.Source{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name},
 		Condition: "Programmed", Reason: "NoResources", Code: lbmodel.CodeQuota,
-		Detail: fmt.Sprintf("there are more rules than the %d priorities of a listener; split the routes among gateways", maxPriority),
+		Detail: fmt.Sprintf("there are more rules than the %d priorities of a listener; split the routes among gateways", priorities.Max),
 	}
 }
 

@@ -34,8 +34,8 @@ func place(t *testing.T, gw lbmodel.Gateway, have lbmodel.Graph) lbmodel.Graph {
 	return out
 }
 
-// priorities are the rules' by path, and whether their order is that of the paths.
-func priorities(t *testing.T, g lbmodel.Graph, paths []string) map[string]int32 {
+// prioritiesIn are the rules' by path, and whether their order is that of the paths.
+func prioritiesIn(t *testing.T, g lbmodel.Graph, paths []string) map[string]int32 {
 	t.Helper()
 	out := map[string]int32{}
 	for _, r := range g {
@@ -63,17 +63,17 @@ func paths(n int) []string {
 func TestOneChangeIsOneNumber(t *testing.T) {
 	base := paths(99)
 	have := place(t, listenerOf(base...), nil)
-	was := priorities(t, have, base)
+	was := prioritiesIn(t, have, base)
 	for at := range 100 {
 		now := slices.Insert(slices.Clone(base), at, "/new")
-		got := priorities(t, place(t, listenerOf(now...), have), now)
+		got := prioritiesIn(t, place(t, listenerOf(now...), have), now)
 		delete(got, "/new")
 		if !maps.Equal(got, was) {
 			t.Fatalf("a rule at %d moves others", at)
 		}
 	}
 	moved := append(slices.Clone(base[1:]), base[0])
-	got := priorities(t, place(t, listenerOf(moved...), have), moved)
+	got := prioritiesIn(t, place(t, listenerOf(moved...), have), moved)
 	delete(got, base[0])
 	delete(was, base[0])
 	if !maps.Equal(got, was) {
@@ -108,52 +108,10 @@ func TestForeignPrioritiesAreRespected(t *testing.T) {
 			foreign[id] = lbmodel.NewResource(id, &Rule{Listener: ref, Priority: 200 + i}).With(lbmodel.External)
 		}
 	}
-	for path, p := range priorities(t, place(t, gw, foreign), base) {
+	for path, p := range prioritiesIn(t, place(t, gw, foreign), base) {
 		if p >= 200 && p < 1400 || p < 1 {
 			t.Errorf("%s has the foreign priority %d", path, p)
 		}
-	}
-}
-
-// Why: whatever was there, the order is right, no number is given twice or taken from
-// somebody, and the second time nothing moves.
-func TestRenumber(t *testing.T) {
-	for seed := range uint64(3000) {
-		d := newDice(seed)
-		old, taken := make([]int32, d.IntN(60)), map[int32]bool{}
-		top := int32([]int{70, 300, maxPriority}[d.IntN(3)])
-		for i := range old {
-			if p := 1 + d.Int32N(top); !d.one(3) && !taken[p] {
-				old[i], taken[p] = p, true
-			}
-		}
-		for range d.IntN(30) {
-			taken[1+d.Int32N(top)] = true
-		}
-		got, ok := renumber(old, taken)
-		if !ok {
-			t.Fatalf("seed %d: no numbers for %v", seed, old)
-		}
-		for i, p := range got {
-			if i > 0 && got[i-1] >= p || p < 1 || p > maxPriority || p != old[i] && taken[p] {
-				t.Fatalf("seed %d: %v became %v", seed, old, got)
-			}
-			taken[p] = true
-		}
-		if again, _ := renumber(got, taken); !slices.Equal(again, got) {
-			t.Fatalf("seed %d: %v became %v", seed, got, again)
-		}
-	}
-}
-
-// Why: there are no more numbers than that.
-func TestRenumberFull(t *testing.T) {
-	if _, ok := renumber(make([]int32, maxPriority+1), nil); ok {
-		t.Error("there is a priority beyond the last one")
-	}
-	got, ok := renumber(make([]int32, maxPriority), nil)
-	if !ok || got[0] != 1 || got[maxPriority-1] != maxPriority {
-		t.Error("not every priority can be used")
 	}
 }
 

@@ -73,7 +73,7 @@ func take(state lbmodel.Graph, s lbmodel.Step) error {
 func TestNamesFollowWhatCannotBeChanged(t *testing.T) {
 	base := readGateway(t, "testdata/http-packing/gateway.yaml")
 	before := graphOf(base, nil)
-	all := []string{KindListener, KindLoadBalancer, KindRule, KindSecurityGroup, KindTargetGroup, KindTargets}
+	all := []string{KindAddress, KindListener, KindLoadBalancer, KindRule, KindSecurityGroup, KindTargetGroup, KindTargets}
 	for _, c := range []struct {
 		name   string
 		change func(*lbmodel.Gateway)

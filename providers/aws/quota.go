@@ -64,7 +64,7 @@ func (c *compiler) addRules(listener lbmodel.ID, entries []entry) {
 				Transforms: e.does.transforms, Action: e.does.action, sources: e.sources, broken: e.does.broken})
 		}
 	}
-	for i, priority := range canonicalPriorities(len(rules)) {
+	for i, priority := range priorities.Canonical(len(rules)) {
 		rules[i].Priority = priority
 		c.add(ids[i], rules[i])
 	}

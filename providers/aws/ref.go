@@ -9,6 +9,7 @@ import (
 // The kinds of resources.
 const (
 	KindLoadBalancer        = "LoadBalancer"
+	KindAddress             = "Address"
 	KindListener            = "Listener"
 	KindListenerCertificate = "ListenerCertificate"
 	KindRule                = "Rule"

@@ -29,7 +29,9 @@ type LoadBalancer struct {
 	ForeignGroups  []string          `json:"foreignGroups,omitempty"` // security groups of the operator's, by ID
 	Attributes     map[string]string `json:"attributes,omitempty"`    // by AWS's keys; others have AWS's defaults
 	Labels         map[string]string `json:"labels,omitempty"`        // tags that the gateway asks for
+	Inner          bool              `json:"inner,omitzero"`          // it stands behind another one, and clients do not know it
 
+	site   site
 	source lbmodel.Source
 }
 
@@ -56,6 +58,28 @@ func (l *LoadBalancer) Impact(verb lbmodel.Verb, have lbmodel.Spec) string {
 
 func losesSubnet(old, now []string) bool {
 	return len(now) > 0 && slices.ContainsFunc(old, func(s string) bool { return !slices.Contains(now, s) })
+}
+
+// Address is where a load balancer is reached, once it is in service: which takes AWS
+// some minutes, in which everything in it is made already. It comes and goes with its
+// load balancer.
+type Address struct {
+	LoadBalancer Ref  `json:"loadBalancer"`
+	Inner        bool `json:"inner,omitzero"`
+
+	source lbmodel.Source
+}
+
+// Needs implements lbmodel.Spec.
+func (a *Address) Needs() []lbmodel.ID { return needs(a.LoadBalancer) }
+
+// Sources implements lbmodel.Sourced.
+func (a *Address) Sources() []lbmodel.Source { return sources(a.source) }
+
+// addressID is the address of a load balancer.
+func addressID(balancer lbmodel.ID) lbmodel.ID {
+	balancer.Kind = KindAddress
+	return balancer
 }
 
 // SecurityGroup is the security group of one load balancer. Its name and virtual
@@ -124,7 +148,7 @@ type Listener struct {
 
 // Needs implements lbmodel.Spec.
 func (l *Listener) Needs() []lbmodel.ID {
-	return needs(append([]Ref{l.LoadBalancer, l.Certificate, l.TrustStore}, l.Default.groups()...)...)
+	return needs(append([]Ref{l.LoadBalancer, l.Certificate, l.TrustStore}, l.Default.needs()...)...)
 }
 
 // Slot implements lbmodel.Slotted: a port of the load balancer, whatever the

@@ -83,7 +83,7 @@ type Fixed struct {
 }
 
 // Needs implements lbmodel.Spec.
-func (r *Rule) Needs() []lbmodel.ID { return needs(append([]Ref{r.Listener}, r.Action.groups()...)...) }
+func (r *Rule) Needs() []lbmodel.ID { return needs(append([]Ref{r.Listener}, r.Action.needs()...)...) }
 
 // Slot implements lbmodel.Slotted: a priority of the listener.
 func (r *Rule) Slot() string { return fmt.Sprintf("%s priority %d", r.Listener, r.Priority) }
@@ -100,6 +100,16 @@ func (a *Action) groups() []Ref {
 	return out
 }
 
+// needs are the groups and their targets: what sends requests to a group waits until
+// somebody is in it.
+func (a *Action) needs() []Ref {
+	out := a.groups()
+	for _, s := range a.Forward {
+		out = append(out, refTo(targetsID(s.Group.id())))
+	}
+	return out
+}
+
 // StandIn implements lbmodel.Standing: a rule without its target groups answers in
 // its place, and one that serves somebody goes on as it is. AWS cannot answer a
 // share, so one that is missing answers for the whole rule.
@@ -112,7 +122,7 @@ func (r *Rule) StandIn(have lbmodel.Spec, missing func(lbmodel.ID) bool) lbmodel
 		}
 	}
 	out := *r
-	lost := func(s Share) bool { return missing(s.Group.id()) }
+	lost := func(s Share) bool { return missing(s.Group.id()) || missing(targetsID(s.Group.id())) }
 	out.Action.Forward = slices.DeleteFunc(slices.Clone(out.Action.Forward), func(s Share) bool { return s.Weight == 0 && lost(s) })
 	if slices.ContainsFunc(out.Action.Forward, lost) || serves(r.Action.Forward) && !serves(out.Action.Forward) {
 		out.Action, out.Transforms = fixed(r.broken), nil
@@ -127,3 +137,9 @@ func serves(shares []Share) bool {
 
 // fixed is an answer without a body.
 func fixed(status int) Action { return Action{Fixed: &Fixed{Status: status}} }
+
+// String is the answer as plans print it.
+func (f *Fixed) String() string { return encode(*f) }
+
+// String is the redirect as plans print it.
+func (r *Redirect) String() string { return encode(*r) }

@@ -23,6 +23,24 @@ type Harness struct {
 	// Adopt changes a gateway so that it uses a foreign object of the world, of
 	// which only some fields become ours. Nil when the provider adopts nothing.
 	Adopt func(World, lbmodel.Gateway) lbmodel.Gateway
+	// Fit makes one of the suite's gateways such as the provider can serve, where it
+	// refuses what they have: an encoding or a kind of TLS. It depends on nothing but the
+	// gateway, and keeps apart what was. Nil when all can be served.
+	Fit func(lbmodel.Gateway) lbmodel.Gateway
+	// Every is how many of the calls at which a process may end are tried: each one (0
+	// and 1), or one in so many, in each way between scenes others. It is for providers
+	// whose calls take long.
+	Every int
+}
+
+// points are those of n calls that are tried in a way between scenes.
+func (h Harness) points(way, n int) []int {
+	every := max(1, h.Every)
+	var out []int
+	for i := way % every; i < n; i += every {
+		out = append(out, i)
+	}
+	return out
 }
 
 // Env is what the suite lends to a world.

@@ -50,7 +50,7 @@ func crashSafe(tb testing.TB, h Harness) {
 	for seed := range uint64(4) {
 		ways = append(ways, randomPair(h, 300+seed))
 	}
-	for _, p := range ways {
+	for i, p := range ways {
 		clean := newBench(tb, h)
 		clean.converge(p.a)
 		hook := &counter{}
@@ -58,7 +58,7 @@ func crashSafe(tb testing.TB, h Harness) {
 		clean.converge(p.b)
 		clean.world.Hook(nil)
 		want := clean.settled()
-		for n := range hook.count() {
+		for _, n := range h.points(i, hook.count()) {
 			for how, name := range map[FaultKind]string{Refuse: "the process ends before call", LoseReply: "the process ends after call"} {
 				crash(clean, p, crashAt{n: n, how: how, name: fmt.Sprintf("%s: %s %d", p.name, name, n), want: want})
 				if tb.Failed() {

@@ -18,7 +18,7 @@ func unbroken(tb testing.TB, h Harness) {
 	for seed := range uint64(scenes) {
 		ways = append(ways, randomPair(h, 200+seed))
 	}
-	for _, p := range ways {
+	for i, p := range ways {
 		b := newBench(tb, h)
 		b.converge(p.a)
 		b.world.Settle()
@@ -40,7 +40,8 @@ func unbroken(tb testing.TB, h Harness) {
 		for _, lost := range prober.take() {
 			tb.Errorf("%s: %s", p.name, lost)
 		}
-		for n := 0; !tb.Failed() && interrupted(tb, h, p, n); n += 2 {
+		every := 2 * max(1, h.Every)
+		for n := 2 * i % every; !tb.Failed() && interrupted(tb, h, p, n); n += every {
 		}
 		if tb.Failed() {
 			tb.Logf("from %s\nto %s", p.a, p.b)

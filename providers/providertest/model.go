@@ -44,6 +44,9 @@ func (b *bench) model(s scene, name string) lbmodel.Gateway {
 			gw.Listeners[i].SourceRanges = []string{"10.0.0.0/8", "2001:db8::/32"}
 		}
 	}
+	if b.harness.Fit != nil {
+		gw = b.harness.Fit(gw)
+	}
 	if g.adopt {
 		gw = b.harness.Adopt(b.world, gw)
 	}

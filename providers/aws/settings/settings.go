@@ -102,7 +102,9 @@ type Settings struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=set
 	Assume []Assumption `json:"assume,omitempty"`
-	// Quotas are the account's, where they are not AWS's defaults.
+	// Quotas hold where they are smaller than the account's own, which are asked for.
+	// Where nobody can ask, as in a plan without credentials, they hold instead of
+	// AWS's defaults.
 	// +optional
 	Quotas Quotas `json:"quotas,omitzero"`
 }
@@ -176,7 +178,7 @@ const (
 	RedirectSeesRewrite Assumption = "RedirectSeesRewrite"
 )
 
-// Quotas are limits of the account; zero is AWS's default.
+// Quotas are limits of an account; zero is the account's own, or AWS's default.
 type Quotas struct {
 	// +optional
 	RulesPerLoadBalancer int `json:"rulesPerLoadBalancer,omitempty"` // 100
