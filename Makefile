@@ -88,6 +88,7 @@ generate: ## deepcopy, CRDs, the copies of Gateway API's CRDs, the README's matr
 	$(TOOL) controller-gen object paths=./api/... paths=./fake/settings/... paths=./providers/aws/settings/...
 	$(TOOL) controller-gen crd:crdVersions=v1 paths=./api/... output:crd:dir=deploy/crds
 	go run ./internal/manifest/gencrds
+	go run ./fake/gcpapi/schema/gen
 	go run ./cmd/gatehouse docs --write README.md
 	go run ./cmd/gatehouse docs --dir docs/reference
 	go run ./cmd/gatehouse graph -f examples/shop -o svg > docs/shop.svg

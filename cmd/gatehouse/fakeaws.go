@@ -30,7 +30,7 @@ func fakes(env cli.Env) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(fakeAWS(env))
+	cmd.AddCommand(fakeAWS(env), fakeGCP(env))
 	return cmd
 }
 

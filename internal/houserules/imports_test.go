@@ -90,6 +90,12 @@ var rules = []rule{
 		why:    "the emulator does what AWS does, not what our provider or AWS's SDK believes",
 	},
 	{
+		name: "the Google Cloud emulator", of: "gatehouse.dev/fake/gcpapi/live",
+		deps:   []string{"gatehouse.dev/", "k8s.io/", "sigs.k8s.io/", "github.com/aws/", "cloud.google.com/", "google.golang.org/api"},
+		except: []string{"gatehouse.dev/fake/gcpapi", "gatehouse.dev/fake/sockets"},
+		why:    "the emulator does what Google Cloud does, not what our provider or Google's clients believe",
+	},
+	{
 		name: "sockets", of: "gatehouse.dev/fake/sockets",
 		deps: []string{"gatehouse.dev/", "k8s.io/", "sigs.k8s.io/", "github.com/aws/", "cloud.google.com/"},
 		why:  "load balancers that must not know of one another share them",
