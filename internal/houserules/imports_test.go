@@ -78,6 +78,18 @@ var rules = []rule{
 		why:    "a provider knows its own cloud, and neither Kubernetes nor another provider",
 	},
 	{
+		name: "Google Cloud's settings are data", of: "gatehouse.dev/providers/gcp/settings",
+		deps: []string{"gatehouse.dev/", "k8s.io/", "sigs.k8s.io/", "cloud.google.com/"},
+		why:  "the API embeds them, so they may need nothing but the standard library",
+	},
+	{
+		name: "Google Cloud", of: "gatehouse.dev/providers/gcp",
+		deps:   []string{"gatehouse.dev/", "k8s.io/", "sigs.k8s.io/", "github.com/aws/"},
+		except: []string{"gatehouse.dev/lbmodel", "gatehouse.dev/providers/gcp", "gatehouse.dev/providers/naming"},
+		only:   []string{"gatehouse.dev/providers"},
+		why:    "a provider knows its own cloud, and neither Kubernetes nor another provider",
+	},
+	{
 		name: "the fake cloud", of: "gatehouse.dev/fake/cloud",
 		deps:   []string{"gatehouse.dev/", "k8s.io/", "sigs.k8s.io/", "github.com/aws/", "cloud.google.com/"},
 		except: []string{"gatehouse.dev/lbmodel", "gatehouse.dev/providers", "gatehouse.dev/fake/"},
