@@ -55,11 +55,11 @@ func (d *differ) replaced(before, after []ID, comes ID) TLSLevel {
 	return greatest
 }
 
-// alike says whether two hops lead to the same backend, as far as this process has wanted
-// them: what is observed does not say whose it is.
-func (d *differ) alike(a, b ID) bool {
-	x, y := d.sources(a), d.sources(b)
-	return len(x) > 0 && len(y) > 0 && x[0] == y[0]
+// alike says whether two hops may lead to the same backend. What is observed does not say
+// whose it is: a hop that this process has never wanted may be anybody's.
+func (d *differ) alike(was, comes ID) bool {
+	x, y := d.sources(was), d.sources(comes)
+	return len(x) == 0 || len(y) > 0 && x[0] == y[0]
 }
 
 func (d *differ) sources(id ID) []Source {
