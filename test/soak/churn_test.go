@@ -86,10 +86,13 @@ func wait(ctx context.Context, rng *rand.Rand, least, most time.Duration) {
 	}
 }
 
+// brief is what the names of those begin with that live for moments only.
+const brief = "brief-"
+
 // come makes gateways and Services that live for moments only.
 func (w *world) come(ctx context.Context, rng *rand.Rand) {
 	for n := 0; ctx.Err() == nil; n++ {
-		kind, name := gateways, fmt.Sprintf("brief-%d", n)
+		kind, name := gateways, fmt.Sprintf("%s%d", brief, n)
 		text := gateway(name, listener("http", 80, "")) + "---" + plain(name, name, "a").String()
 		if rng.IntN(3) == 0 {
 			kind, text = services, service(namespace, name, "a", outside, 80)

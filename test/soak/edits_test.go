@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // edit is one that an editor has thought of: what it makes of a target's answers,
@@ -41,11 +38,7 @@ func (w *world) work(ctx context.Context, t *target, think editor, rng *rand.Ran
 		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), followed)
 		err := e.make(deadline)
 		if err == nil {
-			select {
-			case <-arrived:
-			case <-deadline.Done():
-				err = deadline.Err()
-			}
+			err = w.follows(deadline, arrived)
 		}
 		cancel()
 		if err != nil {
@@ -58,28 +51,6 @@ func (w *world) work(ctx context.Context, t *target, think editor, rng *rand.Ran
 		case <-time.After(time.Duration(rng.Int64N(int64(2 * time.Second)))):
 		}
 	}
-}
-
-// endpoints are what the cluster's own controllers have made of Services and pods.
-func (w *world) endpoints() string {
-	var out strings.Builder
-	list, err := w.Client().DiscoveryV1().EndpointSlices(namespace).List(w.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		return err.Error()
-	}
-	for _, s := range list.Items {
-		fmt.Fprintf(&out, "  %s:", s.Name)
-		for _, p := range s.Ports {
-			fmt.Fprintf(&out, " port %s=%d", *p.Name, *p.Port)
-		}
-		for _, e := range s.Endpoints {
-			if e.Conditions.Ready != nil && *e.Conditions.Ready && e.TargetRef != nil {
-				fmt.Fprintf(&out, " %s", e.TargetRef.Name)
-			}
-		}
-		fmt.Fprintln(&out)
-	}
-	return out.String()
 }
 
 // variants are what a route may become; each edit has another mark.

@@ -63,9 +63,10 @@ spec:
 `
 
 // linger is for how long a pod that is told to end goes on serving. It is more than
-// the time until another manager leads after a kill, so that a pod's end loses no
-// request even then.
-const linger = "20s"
+// the time until another manager leads after a kill, and until the cluster's own
+// controllers tell of endpoints again after an API server was away (half a minute), so
+// that a pod's end loses no request even then.
+const linger = "40s"
 
 func app(ns, name string, replicas int) string {
 	return fmt.Sprintf(`
@@ -78,7 +79,7 @@ spec:
   template:
     metadata: {labels: {app: %[2]s}}
     spec:
-      terminationGracePeriodSeconds: 40
+      terminationGracePeriodSeconds: 60
       containers:
       - name: echo
         image: gatehouse.test/echo

@@ -4,8 +4,10 @@ package soak
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -71,8 +73,8 @@ func (w *world) happen(all []edited, by uint64) {
 	w.journal.print()
 }
 
-// calm waits until pods are as many as they should be and the cloud is not changed
-// any more.
+// calm waits until pods are as many as they should be and Services have them all, nothing
+// is left of what came and went, and the cloud is not changed any more.
 func (w *world) calm() {
 	w.t.Helper()
 	cluster.Eventually(w.t, 2*time.Minute, func(ctx context.Context) error {
@@ -84,14 +86,32 @@ func (w *world) calm() {
 			return err
 		}
 		pods, err := w.Client().CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
 		for i := range pods.Items {
 			if pods.Items[i].DeletionTimestamp != nil {
 				return fmt.Errorf("pod %s has not ended yet", pods.Items[i].Name)
 			}
 		}
-		return err
+		return errors.Join(w.briefLeft(ctx), w.remembered(ctx))
 	})
 	w.settle()
+}
+
+// briefLeft is the first Service of what came and went that is still there: the
+// cluster's garbage collector removes those of Gateways in its own time.
+func (w *world) briefLeft(ctx context.Context) error {
+	list, err := w.Client().CoreV1().Services(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if name := list.Items[i].Name; strings.HasPrefix(name, brief) {
+			return fmt.Errorf("service %s is still there", name)
+		}
+	}
+	return nil
 }
 
 // How much more an old leader may have than a new one: what the moment brings, and

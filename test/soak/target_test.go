@@ -167,7 +167,7 @@ func (t *target) ask(client *http.Client) (answer, error) {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return answer{status: refused}, nil
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), err != nil && strings.HasSuffix(err.Error(), "server closed idle connection"):
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), err != nil && strings.HasSuffix(err.Error(), "server closed idle connection"):
 		return answer{status: cut}, nil
 	case err != nil:
 		return answer{}, fmt.Errorf("%w%s", err, timeoutOf(err))

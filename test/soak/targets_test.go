@@ -109,9 +109,11 @@ func (w *world) edited(t *testing.T) []edited {
 	return out
 }
 
-// Why a port that a Service, or a Gateway, has just got does not serve at once.
+// Why a port that a Service, or a Gateway, has just got or given up does not answer as
+// it will at once.
 const (
 	endpointsLater = "the port is new, and the cluster tells its endpoints after it"
+	endpointsFirst = "the port is gone, and the cluster has told that its endpoints are first: Services and EndpointSlices are watched each on their own"
 	rulesLater     = "the listener is new, and its rules come after it"
 )
 
@@ -127,12 +129,12 @@ func (w *world) addServices(add func(string, string, state, editor) *target, rou
 	b := a
 	b.edit, b.apps = "selector changed", []string{"b"}
 	add(route(plain("flip", "main", "flip")), url, a, w.switched(b, a, service(namespace, "flip", "b", "", 80), service(namespace, "flip", "a", "", 80)))
-	broken, back := state{edit: "Service's port changed", status: http.StatusInternalServerError}, a
+	broken, back := state{edit: "Service's port changed", status: http.StatusInternalServerError, meanwhile: map[int]string{http.StatusServiceUnavailable: endpointsFirst}}, a
 	back.edit, back.meanwhile = "Service's port changed back", map[int]string{http.StatusServiceUnavailable: endpointsLater}
 	add(route(plain("ported", "main", "ported")), url, a, w.switched(broken, back, service(namespace, "ported", "a", "", 81), service(namespace, "ported", "a", "", 80)))
 	granted, c := plain("granted", "main", "granted"), a
 	granted.backends, c.apps = backend("granted", ", namespace: elsewhere"), []string{"c"}
-	broken.edit = "grant removed"
+	broken = state{edit: "grant removed", status: http.StatusInternalServerError}
 	add(route(granted), url, c, toggled(
 		edit{broken, func(ctx context.Context) error { return w.remove(ctx, grants, elsewhere, "sometimes") }},
 		edit{c, func(ctx context.Context) error { return w.put(ctx, grant) }},
