@@ -1,7 +1,6 @@
 package issue
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/tls"
 	"crypto/x509"
@@ -155,44 +154,4 @@ func (h *held) bound(now time.Time) {
 	if len(h.entries) > h.most {
 		delete(h.entries, oldest) // one was added, so one is too many
 	}
-}
-
-// turns let one call at a time have a name.
-type turns struct {
-	mu    sync.Mutex
-	taken map[string]chan struct{}
-}
-
-// take waits for the turn; release ends it.
-func (t *turns) take(ctx context.Context, name string) (release func(), err error) {
-	for {
-		release, busy := t.try(name)
-		if busy == nil {
-			return release, nil
-		}
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-func (t *turns) try(name string) (release func(), busy <-chan struct{}) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if ch := t.taken[name]; ch != nil {
-		return nil, ch
-	}
-	if t.taken == nil {
-		t.taken = map[string]chan struct{}{}
-	}
-	ch := make(chan struct{})
-	t.taken[name] = ch
-	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.taken, name)
-		close(ch)
-	}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"gatehouse.dev/internal/turns"
 	"gatehouse.dev/lbmodel"
 	"gatehouse.dev/meshsync"
 )
@@ -39,7 +40,7 @@ func Keyring(c Config) func(context.Context, lbmodel.Identity) (tls.Certificate,
 type keyring struct {
 	config  Config
 	held    *held
-	turns   turns
+	turns   turns.Turns
 	pace    *pace
 	makeKey func() (*ecdsa.PrivateKey, error)
 }
@@ -64,7 +65,7 @@ func (k *keyring) answer(ctx context.Context, id lbmodel.Identity) (*candidate, 
 	if id.Leaf != nil {
 		return k.exact(id)
 	}
-	release, err := k.turns.take(ctx, slotOf(id)) // two calls for one identity get one certificate
+	release, err := k.turns.Take(ctx, slotOf(id)) // two calls for one identity get one certificate
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"gatehouse.dev/internal/controller/kube"
+	"gatehouse.dev/internal/turns"
 )
 
 // What a ServiceAccount says of the gateway that it is for.
@@ -38,20 +39,21 @@ type Accounts struct {
 	client  corev1client.ServiceAccountInterface
 	cluster string
 
+	turns turns.Turns // of who makes or removes one: a call that hangs costs its gateway alone
+
 	mu    sync.Mutex
-	there map[string]bool          // those that were seen to be ours
-	taken map[string]chan struct{} // those of which somebody makes or removes one
+	there map[string]bool // those that were seen to be ours
 }
 
 // New makes no call.
 func New(client kubernetes.Interface, clusterName, namespace string) *Accounts {
-	return &Accounts{client: client.CoreV1().ServiceAccounts(namespace), cluster: clusterName, there: map[string]bool{}, taken: map[string]chan struct{}{}}
+	return &Accounts{client: client.CoreV1().ServiceAccounts(namespace), cluster: clusterName, there: map[string]bool{}}
 }
 
 // Ensure makes a member's ServiceAccount unless it is there. It costs a call when
 // that is not known. An object of somebody else by its name is an error.
 func (a *Accounts) Ensure(ctx context.Context, m Member) error {
-	release, err := a.take(ctx, m.Account)
+	release, err := a.turns.Take(ctx, m.Account)
 	if err != nil {
 		return fmt.Errorf("ServiceAccount of Gateway %s: %w", m.Gateway, err)
 	}
@@ -121,7 +123,7 @@ func (a *Accounts) Prune(ctx context.Context, wanted, ours func(string) bool) er
 
 // remove removes one unless it is wanted by now.
 func (a *Accounts) remove(ctx context.Context, s *corev1.ServiceAccount, wanted func(string) bool) error {
-	release, err := a.take(ctx, s.Name)
+	release, err := a.turns.Take(ctx, s.Name)
 	if err != nil {
 		return err
 	}
@@ -135,38 +137,6 @@ func (a *Accounts) remove(ctx context.Context, s *corev1.ServiceAccount, wanted 
 		return nil
 	}
 	return err
-}
-
-// take waits until nobody else makes or removes an account. A call that hangs costs
-// that account's gateway alone.
-func (a *Accounts) take(ctx context.Context, name string) (release func(), err error) {
-	for {
-		release, busy := a.tryTake(name)
-		if busy == nil {
-			return release, nil
-		}
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-func (a *Accounts) tryTake(name string) (release func(), busy <-chan struct{}) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if ch := a.taken[name]; ch != nil {
-		return nil, ch
-	}
-	ch := make(chan struct{})
-	a.taken[name] = ch
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		delete(a.taken, name)
-		close(ch)
-	}, nil
 }
 
 func (a *Accounts) known(name string) bool {
