@@ -36,7 +36,10 @@ func (c ConsulStream) Watch(ctx context.Context, s Start, tell func([]Bundle)) {
 		refuse(ctx, s, l, err, tell)
 		return
 	}
-	stream{secret: c.Token, open: c.open, dial: func() (*grpc.ClientConn, error) {
+	stream{secret: c.Token, open: c.open, unproved: func() bool {
+		p, is := creds.(proof)
+		return is && p.failed.Load()
+	}, dial: func() (*grpc.ClientConn, error) {
 		return grpc.NewClient(c.Addr, grpc.WithTransportCredentials(creds),
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)), grpc.WithDisableServiceConfig(),
 			grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: alive, Timeout: patience}))
@@ -57,7 +60,7 @@ func (c ConsulStream) credentials(s Start) (credentials.TransportCredentials, er
 	if err != nil {
 		return nil, err
 	}
-	return credentials.NewTLS(&tls.Config{RootCAs: pool, ServerName: c.ServerName, MinVersion: tls.VersionTLS12, Time: s.Clock.Now}), nil
+	return newProof(&tls.Config{RootCAs: pool, ServerName: c.ServerName, MinVersion: tls.VersionTLS12, Time: s.Clock.Now}), nil
 }
 
 func (c ConsulStream) open(ctx context.Context, conn *grpc.ClientConn) (func() ([]Bundle, error, error), error) {

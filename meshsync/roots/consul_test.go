@@ -236,9 +236,23 @@ func TestConsulStreamTLS(t *testing.T) {
 	wants(t, watch(t, good, newClock()).one(), "", m.Roots()...)
 	unnamed, untrusted := good, good
 	unnamed.ServerName = "server.dc2.consul"
-	wants(t, watch(t, unnamed, newClock()).one(), "not server.dc2.consul")
+	refuses(t, unnamed, "not server.dc2.consul")
 	untrusted.ServerRoots = string(m.Bundle())
-	wants(t, watch(t, untrusted, newClock()).one(), "unknown authority")
+	refuses(t, untrusted, "unknown authority")
+	s.Close()
+	if b := watch(t, good, newClock()).one(); b.Problem == "" || b.Refused {
+		t.Errorf("a Consul that is away: problem %q, told at once: %t", b.Problem, b.Refused)
+	}
+}
+
+// refuses wants a source to have nothing, for a reason that is told at once.
+func refuses(t *testing.T, s Source, problem string) {
+	t.Helper()
+	b := watch(t, s, newClock()).one()
+	wants(t, b, problem)
+	if !b.Refused {
+		t.Errorf("%q is not told at once", b.Problem)
+	}
 }
 
 // TestConsulOfAnotherTrustDomain: a Consul that is not the one that is expected has

@@ -19,6 +19,9 @@ type stream struct {
 	// the second kind is one of the answer alone.
 	open   func(context.Context, *grpc.ClientConn) (receive func() (found []Bundle, bad, err error), err error)
 	secret Secret // that the server was told
+	// unproved says that the last server could not prove to be who it should be; nil is
+	// never.
+	unproved func() bool
 }
 
 const (
@@ -48,7 +51,7 @@ func (st stream) follow(ctx context.Context, s Start, l *ledger, tell func([]Bun
 		}
 		wait := s.spread(doubled(streamRetry, failures, streamMost))
 		if !heard {
-			l.failed(now, now.Add(wait), st.reason(err))
+			st.missed(l, now, now.Add(wait), err)
 			tell(l.all())
 		}
 		if !s.sleep(ctx, wait) {
@@ -98,6 +101,15 @@ func (st stream) once(ctx context.Context, s Start, l *ledger, tell func([]Bundl
 		}
 		tell(l.all())
 	}
+}
+
+// missed notes that a stream told of nothing.
+func (st stream) missed(l *ledger, now, next time.Time, err error) {
+	if blamesUs(err) || st.unproved != nil && st.unproved() {
+		l.refused(now, next, st.reason(err))
+		return
+	}
+	l.failed(now, next, st.reason(err))
 }
 
 // causeOf is why a stream ended, if that was us.
