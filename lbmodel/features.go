@@ -1,5 +1,7 @@
 package lbmodel
 
+import "slices"
+
 // Feature is one ability of a provider to serve a part of the model.
 type Feature string
 
@@ -84,6 +86,9 @@ const (
 type Features struct {
 	Has    map[Feature]Support `json:"has"`
 	Limits Limits              `json:"limits,omitzero"`
+	// Unclaimed are those of Has whose note says what Gateway API's own tests ask for:
+	// they are served up to there, and not told to be supported.
+	Unclaimed []Feature `json:"unclaimed,omitempty"`
 }
 
 // Support is how a feature is offered. The zero value is not at all.
@@ -95,6 +100,11 @@ const Yes Support = "yes"
 
 // Offers says whether f is there.
 func (f Features) Offers(feature Feature) bool { return f.Has[feature] != "" }
+
+// Claims says whether f is there as Gateway API's conformance tests want it.
+func (f Features) Claims(feature Feature) bool {
+	return f.Offers(feature) && !slices.Contains(f.Unclaimed, feature)
+}
 
 // Limits are the greatest numbers a provider takes; zero is no limit.
 type Limits struct {

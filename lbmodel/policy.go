@@ -82,6 +82,28 @@ func Linger(d time.Duration, kinds ...string) Policy {
 	}
 }
 
+// LingerReplaced keeps what has an address, and is not wanted any more, for d, as Linger
+// does, with all that is reached by it, for owners that stay: clients know the old
+// address until they ask for the name again. What makes room does not linger.
+func LingerReplaced(d time.Duration, stays func(Owner) bool) Policy {
+	return func(p Plan, now time.Time) Plan {
+		making := makesRoom(p)
+		roots := map[ID]Wait{}
+		for id, root := range torn(p, addressed(p, stays)) {
+			until := droppedAt(root.Have.Facts, now).Add(d)
+			switch {
+			case making[root.ID] || !until.After(now):
+			case id == root.ID:
+				roots[id] = Wait{ID: id, Until: until, Reason: WaitLinger,
+					Why: fmt.Sprintf("is no longer wanted and is kept for %s, since clients may still know its address", Duration(d))}
+			default:
+				roots[id] = Wait{ID: id, Until: until, Reason: WaitInUse, Why: "is no longer wanted and is kept with " + root.ID.String()}
+			}
+		}
+		return KeepBack(p, roots)
+	}
+}
+
 // droppedAt is when a resource was last known to be wanted.
 func droppedAt(f Facts, now time.Time) time.Time {
 	switch {
@@ -185,10 +207,13 @@ type holding struct {
 	by  map[ID]Wait
 	how map[ID]string
 	in  map[ID]Step // what stands in for some of them
+	// kept are those in whose place something stands, or will: what is new and needs
+	// only that the place is not empty need not wait for more.
+	kept map[ID]bool
 }
 
 func keptBack(roots map[ID]Wait) holding {
-	h := holding{by: maps.Clone(roots), how: map[ID]string{}, in: map[ID]Step{}}
+	h := holding{by: maps.Clone(roots), how: map[ID]string{}, in: map[ID]Step{}, kept: map[ID]bool{}}
 	for id, w := range roots {
 		w.ID = id
 		h.by[id] = w
@@ -219,11 +244,13 @@ func (h holding) split(p Plan) Plan {
 // other. missing says what steps may need that is in no step and not there.
 func (h holding) followers(p Plan, missing func(ID) bool) {
 	clear(h.in)
-	before := map[ID][]ID{}
+	clear(h.kept)
+	before, deletes := map[ID][]ID{}, map[ID]bool{}
 	for _, s := range p.Steps {
 		before[s.ID] = s.After
+		deletes[s.ID] = s.Verb == Delete
 		if _, already := h.by[s.ID]; !already {
-			root, ok := longestWait(h.awaited(s), h.by)
+			root, ok := longestWait(h.awaited(s, deletes), h.by)
 			if !ok {
 				continue
 			}

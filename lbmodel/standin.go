@@ -27,8 +27,9 @@ func (r WaitReason) lacks() bool {
 const waitFailed WaitReason = "Failed"
 
 // StandIns are the steps that keep the places of what a run left undone: those of
-// the plan whose Spec is Standing and which wait for a step that has failed. What
-// they still need is there when the run is over.
+// the plan whose Spec is Standing and which wait for a step that has failed, and what
+// is made for which it is enough that the place is kept. What they still need is there
+// when the run is over.
 func StandIns(p Plan, failed map[ID]error) Plan {
 	roots := map[ID]Wait{}
 	for id := range failed {
@@ -37,7 +38,12 @@ func StandIns(p Plan, failed map[ID]error) Plan {
 	h := keptBack(roots)
 	h.followers(p, nobody)
 	out := h.split(p)
-	out.Steps = slices.DeleteFunc(out.Steps, func(s Step) bool { return h.by[s.ID].Reason != waitFailed })
+	behind := map[ID]bool{} // steps that the run has left undone
+	for _, s := range p.Steps {
+		_, broken := failed[s.ID]
+		behind[s.ID] = broken || slices.ContainsFunc(s.After, func(id ID) bool { return behind[id] })
+	}
+	out.Steps = slices.DeleteFunc(out.Steps, func(s Step) bool { return !behind[s.ID] })
 	out.Later = nil
 	return out
 }
@@ -59,13 +65,18 @@ func (h holding) standIn(s Step, before map[ID][]ID, missing func(ID) bool) (Ste
 		return (held || missing(id) || slices.Contains(short, id)) && !slices.Contains(served, id)
 	}
 	want := full.StandIn(s.Have.Spec, lost)
-	if want == nil || slices.ContainsFunc(needsOf(want), lost) || s.Verb == Update && DigestOf(want) == s.Have.Digest {
+	if want == nil || slices.ContainsFunc(needsOf(want), lost) {
+		return Step{}, false
+	}
+	if s.Verb == Update && DigestOf(want) == s.Have.Digest {
+		h.kept[s.ID] = true
 		return Step{}, false
 	}
 	after, ok := h.afterwards(s, before)
 	if !ok {
 		return Step{}, false
 	}
+	h.kept[s.ID] = true
 	s.Want, s.For, s.After = want, full, after
 	explainStep(&s)
 	return s, true
@@ -73,11 +84,16 @@ func (h holding) standIn(s Step, before map[ID][]ID, missing func(ID) bool) (Ste
 
 // awaited are the steps that a step comes after, without those for which something
 // stands in that does what it waits for: it frees a slot, or moves away from what is
-// deleted.
-func (h holding) awaited(s Step) []ID {
+// deleted. What is made, and replaces nothing, needs only that something is there: a
+// port of a gateway whose map of requests lacks one backend is opened for all others.
+func (h holding) awaited(s Step, deletes map[ID]bool) []ID {
+	fresh := s.Verb == Create && !slices.ContainsFunc(s.After, func(id ID) bool { return deletes[id] })
 	return slices.DeleteFunc(slices.Clone(s.After), func(id ID) bool {
+		if slices.Contains(needsOf(s.Want), id) {
+			return fresh && h.kept[id]
+		}
 		in, ok := h.in[id]
-		return ok && !slices.Contains(needsOf(s.Want), id) && !slices.Contains(needsOf(in.Want), s.ID)
+		return ok && !slices.Contains(needsOf(in.Want), s.ID)
 	})
 }
 

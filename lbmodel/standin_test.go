@@ -170,6 +170,35 @@ func TestStandInsAfterARun(t *testing.T) {
 	}
 }
 
+// TestWhatIsNewNeedsAPlaceOnly: where the front of a gateway leads to its rules, it is
+// opened when they stand in, and when they stood in already; what replaces something
+// waits for all of them.
+func TestWhatIsNewNeedsAPlaceOnly(t *testing.T) {
+	refused := map[ID]error{boxID("cert"): errors.New("refused")}
+	want := with(boxes("l", "cert", "pool needs=cert", "plain", "port needs=map slot=80"), "map", "l 10: plain pool")
+	standing := with(boxes("l", "plain"), "map", "l 10: plain 500")
+	for _, c := range []struct {
+		name string
+		have Graph
+		then []string
+	}{
+		{"nothing is there", Graph{}, []string{"Create map after l after plain = l 10: plain 500", "Create port after map"}},
+		{"it stands in already", standing, []string{"Create port after map"}},
+		{"another port goes for it", with(boxes("l", "plain", "old needs=map slot=80"), "map", "l 10: plain 500"), nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plan, err := Diff(want, nil, c.have)
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps, _ := toldWants(StandIns(plan, refused))
+			if diff := cmp.Diff(c.then, steps); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestStandInsOfPolicies: a policy that holds what a rule needs leaves its place
 // kept; one that waits for somebody's word leaves nothing, and neither makes what
 // nobody has a use for.

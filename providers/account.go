@@ -93,6 +93,22 @@ func NewAccount(config Config) *Account {
 	}
 }
 
+// Lingering is a Provider with addresses that clients go on using after others are
+// published, such as those behind names that resolvers keep.
+type Lingering interface {
+	// Lingers is how long what is reached by a replaced address goes on serving.
+	Lingers() time.Duration
+}
+
+// Lingers is how long the provider wants a replaced address to go on serving
+// (lbmodel.LingerReplaced); 0 is not at all.
+func (a *Account) Lingers() time.Duration {
+	if l, ok := a.provider.(Lingering); ok {
+		return l.Lingers()
+	}
+	return 0
+}
+
 func (c Config) withDefaults() Config {
 	setDefault(&c.Parallel, 8)
 	setDefault(&c.CallTimeout, 30*time.Second)

@@ -51,8 +51,14 @@ func (a *Account) keepPlaces(ctx context.Context, plan Plan, out *lbmodel.Outcom
 	standing.Plan = lbmodel.StandIns(plan.Plan, out.Failed)
 	standing.Steps = slices.DeleteFunc(standing.Steps, func(s lbmodel.Step) bool { return has(stood, s.ID) })
 	if !standing.Empty() {
-		maps.Copy(out.Failed, newRun(a, standing, on).do(ctx).Failed)
-		out.Blocked = slices.DeleteFunc(out.Blocked, func(id lbmodel.ID) bool { return out.Failed[id] != nil })
+		kept := newRun(a, standing, on).do(ctx)
+		maps.Copy(out.Failed, kept.Failed)
+		for _, step := range standing.Steps {
+			if step.For == nil && slices.Contains(kept.Done, step.ID) { // it did not stand in for anything
+				out.Done = append(out.Done, step.ID)
+			}
+		}
+		out.Blocked = slices.DeleteFunc(out.Blocked, func(id lbmodel.ID) bool { return out.Failed[id] != nil || slices.Contains(out.Done, id) })
 	}
 }
 
@@ -275,13 +281,28 @@ func (j job) outdated(why string) error {
 }
 
 // doubt makes what a failed step was about be observed again, unless it failed
-// for what we know already.
+// for what we know already, or is Pending, with a time to come again, and does so by
+// itself.
 func (a *Account) doubt(j job, err error) {
 	if errors.Is(err, errOutdated) {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.shadow.suspect(j.owner, j.step.Hold)
 	delete(a.shadow.converging, j.step.ID) // nobody polls it any more
+	if lbmodel.CodeOf(err) == lbmodel.CodePending && askedFor(err) > 0 && a.comesAgain(j) {
+		return
+	}
+	a.shadow.suspect(j.owner, j.step.Hold)
+}
+
+// comesAgain says whether the next plan has such a step by what is known already: what
+// is to go is still there, or what the provider says that is there, if anything, is not
+// yet what it should be.
+func (a *Account) comesAgain(j job) bool {
+	now, there := a.shadow.entries[j.step.ID]
+	if j.step.Verb == lbmodel.Delete {
+		return there
+	}
+	return now.Digest != j.placed.Digest
 }

@@ -31,7 +31,7 @@ func (a *Account) Drift(ctx context.Context) (Scan, error) {
 	if due, scan := a.scanDue(began); !due {
 		return scan, nil
 	}
-	changed, err := a.observe(ctx, lbmodel.Owner{Cluster: a.config.Cluster})
+	changed, err := a.observe(InBackground(ctx), lbmodel.Owner{Cluster: a.config.Cluster})
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.scheduleScan(began)

@@ -20,6 +20,13 @@ type PoolHealth struct {
 	At time.Time
 }
 
+// Naming is a Spec of endpoints that the cloud knows by other names than their
+// addresses, such as those of their nodes.
+type Naming interface {
+	// Named is the name of an endpoint in Facts.Health.
+	Named(lbmodel.Endpoint) lbmodel.Target
+}
+
 // Health is what is remembered of a pool's targets. It makes no call: to look
 // anew, Invalidate the owner and plan.
 func (a *Account) Health(c PoolChange) PoolHealth {
@@ -30,13 +37,27 @@ func (a *Account) Health(c PoolChange) PoolHealth {
 	defer a.mu.Unlock()
 	out := PoolHealth{Observed: a.shadow.seen, There: len(parts) > 0, Targets: map[lbmodel.Target]lbmodel.Health{}}
 	first := true
-	for id := range parts {
+	for id, part := range parts {
 		r, there := a.shadow.entries[id]
 		out.There = out.There && there
-		maps.Copy(out.Targets, r.Facts.Health)
+		out.take(pool, part.Spec, r.Facts.Health)
 		if at := a.shadow.read[id]; first || at.Before(out.At) {
 			out.At, first = at, false
 		}
 	}
 	return out
+}
+
+// take adds what is known of a part of a pool's endpoints.
+func (h *PoolHealth) take(pool lbmodel.Pool, part lbmodel.Spec, known map[lbmodel.Target]lbmodel.Health) {
+	naming, other := part.(Naming)
+	if !other {
+		maps.Copy(h.Targets, known)
+		return
+	}
+	for _, e := range pool.Endpoints {
+		if state, there := known[naming.Named(e)]; there {
+			h.Targets[e.Target()] = state
+		}
+	}
 }

@@ -22,6 +22,7 @@ const opHealth = "Health"
 // provider that is no HealthReader it observes the whole cluster. It asks once:
 // whoever polls comes again.
 func (a *Account) ReadHealth(ctx context.Context) ([]lbmodel.Owner, error) {
+	ctx = InBackground(ctx)
 	reader, ok := a.provider.(HealthReader)
 	if !ok {
 		changed, err := a.observe(ctx, lbmodel.Owner{Cluster: a.config.Cluster})

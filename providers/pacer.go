@@ -52,3 +52,14 @@ func (b *Buckets) Wait(ctx context.Context, op string) error {
 type unpaced struct{}
 
 func (unpaced) Wait(ctx context.Context, _ string) error { return ctx.Err() }
+
+type backgroundKey struct{}
+
+// InBackground marks a call that no user waits for: a scan for drift, a look at the
+// health of targets. Requests that it is made of should give way to others.
+func InBackground(ctx context.Context) context.Context {
+	return context.WithValue(ctx, backgroundKey{}, true)
+}
+
+// IsBackground says whether a call was marked so.
+func IsBackground(ctx context.Context) bool { return ctx.Value(backgroundKey{}) != nil }

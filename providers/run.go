@@ -143,6 +143,9 @@ func (r *run) finish(t *task, took time.Duration) {
 	r.standing.done[t.step.ID] = struct{}{}
 	r.tell(t, Done, Event{Took: took})
 	if t.early { // what it stands in for is not done
+		if t.step.For == nil {
+			r.outcome.Done = append(r.outcome.Done, t.step.ID)
+		}
 		return
 	}
 	r.outcome.Done = append(r.outcome.Done, t.step.ID)

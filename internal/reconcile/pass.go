@@ -100,9 +100,20 @@ func (l *Loop) policies(how group, m members) []lbmodel.Policy {
 	return out
 }
 
+// lingering is what a provider asks for of addresses that are replaced. It comes last:
+// who is to agree that an address goes is asked at once.
+func (l *Loop) lingering(how group, m members) []lbmodel.Policy {
+	long := l.accounts[how.provider].Lingers()
+	if long == 0 {
+		return nil
+	}
+	return []lbmodel.Policy{lbmodel.LingerReplaced(long, func(o lbmodel.Owner) bool { return m.stay[o] })}
+}
+
 type members struct {
 	keys   []translate.Key
 	owners []lbmodel.Owner
+	stay   map[lbmodel.Owner]bool // those that are not on their way out
 	doubt  Doubt
 }
 
@@ -117,7 +128,7 @@ func (l *Loop) PlanOnly(ctx context.Context, keys []translate.Key, leaving []Lea
 	pass, groups := l.group(keys, leaving)
 	for _, how := range slices.SortedFunc(maps.Keys(groups), compareGroups) {
 		m := groups[how]
-		plan, err := l.accounts[how.provider].Plan(ctx, m.owners, append(l.policies(how, m), policies...)...)
+		plan, err := l.accounts[how.provider].Plan(ctx, m.owners, slices.Concat(l.policies(how, m), policies, l.lingering(how, m))...)
 		if err != nil {
 			return pass, fmt.Errorf("planning with provider %s: %w", how.provider, err)
 		}
@@ -156,7 +167,10 @@ func (l *Loop) group(keys []translate.Key, leaving []Leaver) (Pass, map[group]me
 		if m.doubt = l.doubt; key != (translate.Key{}) {
 			m.keys = append(m.keys, key)
 		}
-		m.owners = append(m.owners, owner)
+		if m.owners = append(m.owners, owner); m.stay == nil {
+			m.stay = map[lbmodel.Owner]bool{}
+		}
+		m.stay[owner] = key != (translate.Key{}) && !l.gateways[key].Result.Deleting
 		out[how] = m
 	}
 	awaited := l.awaited()

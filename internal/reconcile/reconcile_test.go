@@ -79,12 +79,20 @@ type world struct {
 
 func newWorld(t *testing.T, text string) *world {
 	t.Helper()
+	return newWorldOf(t, text, func(p *cloud.Provider) providers.Config { return providers.Config{Provider: p} })
+}
+
+// newWorldOf is likewise, with an account of its own.
+func newWorldOf(t *testing.T, text string, config func(*cloud.Provider) providers.Config) *world {
+	t.Helper()
 	c, err := cloud.New(cloud.Options{AddressDelay: -1, HealthDelay: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := cloud.NewProvider(c, nil)
-	account := providers.NewAccount(providers.Config{Provider: p, Cluster: "c", Name: "fake"})
+	settings := config(p)
+	settings.Cluster, settings.Name = "c", "fake"
+	account := providers.NewAccount(settings)
 	w := &world{t: t, cloud: c, account: account}
 	w.snapshot = w.read(text).Snapshot
 	x := translate.New(w.snapshot, translate.Options{

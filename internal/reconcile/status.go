@@ -181,11 +181,20 @@ func rootsOf(trust lbmodel.Trust, there []lbmodel.Root) []lbmodel.Root {
 	return slices.DeleteFunc(slices.Clone(there), func(r lbmodel.Root) bool { return !publishes(trust, r) && r.Dropped.IsZero() })
 }
 
-// AddressesIn are the addresses of a graph's resources, sorted.
+// AddressesIn are the addresses of a graph's resources, sorted. What lingers goes on
+// serving whoever knows it, and is told to nobody any more: its clients must have left it
+// before it goes. While nothing else has an address, it is the address.
 func AddressesIn(graph lbmodel.Graph) []lbmodel.Address {
-	var out []lbmodel.Address
+	var out, lingering []lbmodel.Address
 	for _, r := range graph {
-		out = append(out, r.Facts.Addresses...)
+		if r.Facts.DroppedAt.IsZero() {
+			out = append(out, r.Facts.Addresses...)
+		} else {
+			lingering = append(lingering, r.Facts.Addresses...)
+		}
+	}
+	if len(out) == 0 {
+		out = lingering
 	}
 	slices.SortFunc(out, func(a, b lbmodel.Address) int {
 		return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Value, b.Value), cmp.Compare(a.Routability, b.Routability))

@@ -2,6 +2,7 @@ package providertest
 
 import (
 	"bytes"
+	jsonv2 "encoding/json/v2"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -221,9 +222,18 @@ func (b *bench) foreign() map[string]string {
 func render(p lbmodel.Plan) string {
 	var out strings.Builder
 	for _, s := range p.Steps {
-		fmt.Fprintf(&out, "  %s %s (%s; %s; after %v) %s %+v\n", s.Verb, s.ID, s.Cause, s.Why, s.After, s.Impact, s.Want)
+		fmt.Fprintf(&out, "  %s %s (%s; %s; after %v) %s %s\n", s.Verb, s.ID, s.Cause, s.Why, s.After, s.Impact, specText(s.Want))
 	}
 	return out.String()
+}
+
+// specText is a Spec as it is compared: one may have pointers.
+func specText(s lbmodel.Spec) string {
+	text, err := jsonv2.Marshal(s, jsonv2.Deterministic(true))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // clock is the suite's: waiting moves it, so that nothing really waits.

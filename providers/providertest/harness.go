@@ -31,13 +31,34 @@ type Harness struct {
 	// and 1), or one in so many, in each way between scenes others. It is for providers
 	// whose calls take long.
 	Every int
+	// First is which of those calls are tried, and which half of the random scenes, so
+	// that each run can try others.
+	First int
+}
+
+// seeds are those of the random scenes that are looked at: all of them, or half of them,
+// by First, of a provider whose calls take long.
+func (h Harness) seeds() []uint64 {
+	var out []uint64
+	for seed := range scenes {
+		if h.Every <= 1 || (seed+h.First)%2 == 0 {
+			out = append(out, uint64(seed))
+		}
+	}
+	return out
+}
+
+// seldom tries one call where h tries so many.
+func (h Harness) seldom(times int) Harness {
+	h.Every = times * max(1, h.Every)
+	return h
 }
 
 // points are those of n calls that are tried in a way between scenes.
 func (h Harness) points(way, n int) []int {
 	every := max(1, h.Every)
 	var out []int
-	for i := way % every; i < n; i += every {
+	for i := (h.First + way) % every; i < n; i += every {
 		out = append(out, i)
 	}
 	return out

@@ -149,15 +149,18 @@ func (k *keys) make(name string, root *tls.Certificate) (tls.Certificate, error)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	life := 24 * time.Hour
-	if strings.HasPrefix(name, "root-") {
-		life *= 365
+	ca, life := strings.HasPrefix(name, "root-"), 24*time.Hour
+	usage := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth}
+	if ca {
+		life, usage = 365*life, nil
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(k.now().UnixNano()), Subject: pkix.Name{CommonName: name},
 		DNSNames: []string{name + ".test"}, NotBefore: k.now().Add(-time.Hour), NotAfter: k.now().Add(life),
-		IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		IsCA: ca, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: usage,
+	}
+	if ca {
+		template.KeyUsage |= x509.KeyUsageCertSign
 	}
 	parent, signer := template, crypto.PrivateKey(key)
 	if root != nil {

@@ -88,7 +88,7 @@ func waitsWhenThrottled(tb testing.TB, h Harness) {
 func survivesHanging(tb testing.TB, h Harness) {
 	for n := range 8 {
 		b := newBench(tb, h)
-		b.timeout = 30 * time.Millisecond
+		b.timeout = 150 * time.Millisecond
 		b.restart()
 		b.world.Hook(&counter{fault: func(i int, _ Call) Fault {
 			if i == 3*n {

@@ -103,7 +103,7 @@ func (b *bench) rootsAreUnknown() {
 // interruptedPlaces lets the process end at each call of the pass that keeps the
 // places; another one goes on.
 func interruptedPlaces(tb testing.TB, h Harness) {
-	for n, more := 0, true; more && !tb.Failed(); n++ {
+	for n, more := 0, true; more && !tb.Failed(); n += max(1, h.Every/20) {
 		more = false
 		for _, how := range []FaultKind{Refuse, LoseReply} {
 			b := newBench(tb, h)

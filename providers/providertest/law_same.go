@@ -16,7 +16,7 @@ const scenes = 12
 // each runs a check on some random scenes, each in a world of its own.
 func each(tb testing.TB, h Harness, check func(*bench, *rand.Rand, scene)) {
 	tb.Helper()
-	for seed := range uint64(scenes) {
+	for _, seed := range h.seeds() {
 		r := random(seed)
 		check(newBench(tb, h), r, draw(r, h.Locations))
 	}

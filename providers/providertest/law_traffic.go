@@ -15,7 +15,7 @@ import (
 func unbroken(tb testing.TB, h Harness) {
 	places(tb, h)
 	ways := pairs(h)
-	for seed := range uint64(scenes) {
+	for _, seed := range h.seeds() {
 		ways = append(ways, randomPair(h, 200+seed))
 	}
 	for i, p := range ways {
@@ -23,7 +23,8 @@ func unbroken(tb testing.TB, h Harness) {
 		b.converge(p.a)
 		b.world.Settle()
 		prober := b.prober(p)
-		b.world.Hook(&counter{after: prober.look})
+		looks := &counter{after: prober.look}
+		b.world.Hook(looks)
 		b.passes(p.b, lbmodel.HoldDisruptive)
 		for _, lost := range prober.take() {
 			tb.Errorf("%s: %s, although steps that the user must agree to were held", p.name, lost)
@@ -40,8 +41,10 @@ func unbroken(tb testing.TB, h Harness) {
 		for _, lost := range prober.take() {
 			tb.Errorf("%s: %s", p.name, lost)
 		}
-		every := 2 * max(1, h.Every)
-		for n := 2 * i % every; !tb.Failed() && interrupted(tb, h, p, n); n += every {
+		for _, n := range h.seldom(2).points(i, looks.count()) {
+			if tb.Failed() || !interrupted(tb, h, p, n) {
+				break
+			}
 		}
 		if tb.Failed() {
 			tb.Logf("from %s\nto %s", p.a, p.b)
