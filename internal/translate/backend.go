@@ -215,6 +215,9 @@ func (t *translation) pool(u backendUse, p lbmodel.Pool, find func() endpointSet
 	r := resolution{group: p.Group}
 	if u.ownHop() || p.TLS != nil {
 		floor := t.floor()
+		if p.TLS != nil {
+			p.TLS = t.attainable(p.TLS)
+		}
 		r.level = p.TLS.Level()
 		if !r.level.AtLeast(floor) {
 			bad := refused(reasonBelowMinimum, "the hop to %s would be %s, and minimumBackendTLS is %s; give the backend a BackendTLSPolicy%s",

@@ -38,6 +38,9 @@ func (x *Index) offersOf(c *class) {
 // offers says whether the class's provider has a feature.
 func (c *class) offers(f lbmodel.Feature) bool { return c.everything || c.features.Offers(f) }
 
+// claims says whether it has it as conformance tests want it.
+func (c *class) claims(f lbmodel.Feature) bool { return c.everything || c.features.Claims(f) }
+
 // classOf resolves a class. ok is false when it does not exist or is not ours.
 func (x *Index) classOf(name string) (c class, ok bool) {
 	c.obj, ok = lookup[*gwv1.GatewayClass](x, KindGatewayClass, "", name)

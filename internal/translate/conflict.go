@@ -66,6 +66,7 @@ func (t *translation) firstConflict(l *listener, others []*listener) (*listener,
 			continue
 		}
 		if reason := t.conflict(l, o); reason != "" {
+			l.mixed = needsTLS(l) && needsTLS(o) && l.passthrough() != o.passthrough()
 			return o, reason
 		}
 	}

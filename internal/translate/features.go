@@ -87,7 +87,7 @@ func (o Options) clusterOffers(name features.FeatureName) bool {
 func (o Options) supportedFeatures(c *class) []gwv1.SupportedFeature {
 	var out []gwv1.SupportedFeature
 	for name, needs := range advertised {
-		if o.clusterOffers(name) && !slices.ContainsFunc(needs, func(f lbmodel.Feature) bool { return !c.offers(f) }) {
+		if o.clusterOffers(name) && !slices.ContainsFunc(needs, func(f lbmodel.Feature) bool { return !c.claims(f) }) {
 			out = append(out, gwv1.SupportedFeature{Name: gwv1.FeatureName(name)})
 		}
 	}

@@ -19,6 +19,7 @@ type listener struct {
 	hostname string
 	kinds    []gwv1.RouteGroupKind // allowed by protocol, provider and spec
 	refused  bool                  // not Accepted: nothing of it is in the model
+	mixed    bool                  // refused, since its TLS mode cannot stand beside another's on the port
 	dropped  bool                  // Accepted, but there is nothing to serve it with
 	model    lbmodel.Listener
 

@@ -27,9 +27,10 @@ func (v *gatewayView) gatewayListeners(g *gwv1.Gateway) []gwv1.ListenerStatus {
 }
 
 // supported is never nil: the field is required, and an empty list says that no
-// kind of Route can attach.
+// kind of Route can attach. Of TLS modes that cannot be mixed the conformance suite
+// wants none.
 func supported(l *listener) []gwv1.RouteGroupKind {
-	if l.kinds == nil {
+	if l.kinds == nil || l.mixed {
 		return []gwv1.RouteGroupKind{}
 	}
 	return l.kinds

@@ -258,7 +258,8 @@ func TestSupportedFeatures(t *testing.T) {
 	if !slices.IsSortedFunc(all, func(a, b gwv1.SupportedFeature) int { return strings.Compare(string(a.Name), string(b.Name)) }) {
 		t.Error("the features are not sorted")
 	}
-	weak := class{features: lbmodel.Features{Has: map[lbmodel.Feature]lbmodel.Support{lbmodel.FeatureTLSPassthrough: lbmodel.Yes}}}
+	weak := class{features: lbmodel.Features{Has: map[lbmodel.Feature]lbmodel.Support{lbmodel.FeatureTLSPassthrough: lbmodel.Yes, lbmodel.FeatureTCP: "on Mondays"},
+		Unclaimed: []lbmodel.Feature{lbmodel.FeatureTCP}}}
 	var names []string
 	for _, f := range (Options{NoTrustBundles: true}).supportedFeatures(&weak) {
 		names = append(names, string(f.Name))
