@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/netip"
 	"os"
 	"strings"
@@ -46,11 +45,7 @@ even after kill -9, it has the same gateways, addresses and certificates.`,
   gatehouse-controller-manager --fake-cloud unix:///var/lib/gatehouse-cloud/cloud.sock`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			level := slog.LevelWarn
-			if n, err := cmd.Flags().GetCount("verbose"); err == nil { // the root's flag
-				level -= slog.Level(4 * n)
-			}
-			flags.server.Log = slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: level}))
+			flags.server.Log = logOf(cmd, env)
 			return flags.run(cmd.Context(), env)
 		},
 	}
@@ -84,8 +79,8 @@ func portsOf(text string) (dataplane.Ports, error) {
 
 // read turns texts into the server's values.
 func (f *fakeCloudFlags) read() error {
-	if f.output != "text" && f.output != "json" {
-		return fmt.Errorf("--output %q: want text or json", f.output)
+	if err := checkOutput(f.output); err != nil {
+		return err
 	}
 	for _, text := range f.pool {
 		prefix, err := netip.ParsePrefix(text)

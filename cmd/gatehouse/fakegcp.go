@@ -1,21 +1,12 @@
 package main
 
 import (
-	"context"
-	"encoding/json/jsontext"
-	"encoding/json/v2"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
-	"net"
-	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +18,9 @@ import (
 
 // fakeGCPFlags are those of `gatehouse fake gcp`.
 type fakeGCPFlags struct {
-	listen, project, number, pace, world, output string
+	emulatorFlags
+
+	project, number, pace string
 }
 
 func fakeGCP(env cli.Env) *cobra.Command {
@@ -47,20 +40,23 @@ and gone at the end.`,
   curl http://127.0.0.1:4588/compute/v1/projects/test-project/global/healthChecks`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			level := slog.LevelWarn
-			if n, err := cmd.Flags().GetCount("verbose"); err == nil { // the root's flag
-				level -= slog.Level(4 * n)
+			config, err := flags.config()
+			if err != nil {
+				return err
 			}
-			return flags.run(cmd.Context(), env, slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: level})))
+			log := logOf(cmd, env)
+			var project *live.Live
+			return flags.run(cmd.Context(), log, func() emulator {
+				project = live.Start(cmd.Context(), live.Config{API: config, Log: log})
+				return project
+			}, func(endpoint string) error { return flags.tell(env.Out, project.Server, endpoint) })
 		},
 	}
 	add := cmd.Flags()
-	add.StringVar(&flags.listen, "listen", "127.0.0.1:4588", "address and port; port 0 is any free one")
 	add.StringVar(&flags.project, "project", "test-project", "the ID of the project that it is")
 	add.StringVar(&flags.number, "project-number", "123456789012", "the number of the project that it is")
 	add.StringVar(&flags.pace, "pace", "gcp", "gcp: its delays, quotas and calls a minute; none: everything at once, without limits")
-	add.StringVar(&flags.world, "world", "", "file of the network, as JSON: Regions, Networks, Subnetworks, Instances (default two regions with a node in each zone of one)")
-	add.StringVarP(&flags.output, "output", "o", "text", "text or json: how to print where it listens")
+	flags.addTo(cmd, "127.0.0.1:4588", "Regions, Networks, Subnetworks, Instances (default two regions with a node in each zone of one)")
 	return cmd
 }
 
@@ -72,9 +68,10 @@ var (
 // config is the project that the flags ask for.
 func (f *fakeGCPFlags) config() (gcpapi.Config, error) {
 	out := gcpapi.Config{Projects: []store.Project{{ID: f.project, Number: f.number}}}
+	if err := checkOutput(f.output); err != nil {
+		return out, err
+	}
 	switch {
-	case f.output != "text" && f.output != "json":
-		return out, fmt.Errorf("--output %q: want text or json", f.output)
 	case !projectID.MatchString(f.project):
 		return out, fmt.Errorf("--project %q: want 6 to 30 lower case letters, digits and -, with a letter first", f.project)
 	case !projectNumber.MatchString(f.number):
@@ -84,49 +81,7 @@ func (f *fakeGCPFlags) config() (gcpapi.Config, error) {
 	case f.pace != "none":
 		return out, fmt.Errorf("--pace %q: want gcp or none", f.pace)
 	}
-	if f.world == "" {
-		return out, nil
-	}
-	text, err := os.ReadFile(f.world)
-	if err == nil {
-		err = json.Unmarshal(text, &out.World, json.RejectUnknownMembers(true))
-	}
-	if err == nil {
-		err = out.World.Check()
-	}
-	if err != nil {
-		return out, fmt.Errorf("--world %s: %w", f.world, err)
-	}
-	return out, nil
-}
-
-func (f *fakeGCPFlags) run(ctx context.Context, env cli.Env, log *slog.Logger) error {
-	config, err := f.config()
-	if err != nil {
-		return err
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", f.listen)
-	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
-	}
-	project := live.Start(ctx, live.Config{API: config, Log: log})
-	// Calls that lose their reply on purpose end in a panic that net/http knows.
-	server := &http.Server{Handler: project, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(listener) }()
-	told := f.tell(env.Out, project.Server, "http://"+listener.Addr().String())
-	if told == nil {
-		select {
-		case <-ctx.Done():
-		case err = <-ended:
-		}
-	}
-	if errors.Is(err, http.ErrServerClosed) {
-		err = nil
-	}
-	over, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	return errors.Join(told, err, server.Shutdown(over), project.Close(over))
+	return out, f.readWorld(&out.World, func() error { return out.World.Check() })
 }
 
 // gcpListening is what -o json prints.
@@ -142,14 +97,7 @@ func (f *fakeGCPFlags) tell(out io.Writer, project *gcpapi.Server, endpoint stri
 	now := gcpListening{Endpoint: endpoint, Project: f.project, Regions: slices.Sorted(maps.Keys(project.World.Regions)), Endpoints: map[string]string{
 		"compute": endpoint + "/compute/v1/", "certificatemanager": endpoint + "/certificatemanager/v1/",
 		"networksecurity": endpoint + "/networksecurity/v1/", "networkservices": endpoint + "/networkservices/v1/"}}
-	if f.output == "json" {
-		text, err := json.Marshal(now, jsontext.WithIndent("  "), json.Deterministic(true))
-		if err == nil {
-			_, err = fmt.Fprintln(out, string(text))
-		}
-		return err
-	}
-	_, err := fmt.Fprintf(out, `Google Cloud project %s is emulated at %s
+	return f.print(out, now, fmt.Sprintf(`Google Cloud project %s is emulated at %s
 Google's Go clients take option.WithEndpoint(%q) for Compute Engine's REST
 clients, and %q, …/networksecurity, …/networkservices for the
 others, with option.WithoutAuthentication(). gcloud and Terraform need:
@@ -165,6 +113,5 @@ Its regions are %s, its network is default.
 What it holds is at %s, its calls at %s, its listeners at %s
 `, now.Project, endpoint, endpoint, endpoint+"/certificatemanager", now.Project, now.Project, now.Endpoints["compute"], now.Endpoints["compute"],
 		endpoint, now.Endpoints["certificatemanager"], endpoint, now.Endpoints["networksecurity"], endpoint, now.Endpoints["networkservices"],
-		strings.Join(now.Regions, ", "), gcpapi.AdminPath+"state", gcpapi.AdminPath+"calls", gcpapi.AdminPath+"listeners")
-	return err
+		strings.Join(now.Regions, ", "), gcpapi.AdminPath+"state", gcpapi.AdminPath+"calls", gcpapi.AdminPath+"listeners"))
 }

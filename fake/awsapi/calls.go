@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gatehouse.dev/fake/awsapi/wire"
+	"gatehouse.dev/fake/calls"
 )
 
 // Call is an entry of the call log. Of what a request carried it holds a digest, and
@@ -34,38 +35,26 @@ type Call struct {
 	Done   bool      `json:"done"` // it has been answered, or cut
 }
 
-// mostCalls is how long the log gets before its older half is dropped.
-const mostCalls = 200_000
-
-type log struct {
-	calls []Call
-	first int // the number of calls[0], less 1
-}
-
 func (s *Server) begin(entry *Call) (int, Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.log.calls) >= mostCalls {
-		s.log.first += mostCalls / 2
-		s.log.calls = slices.Clone(s.log.calls[mostCalls/2:])
-	}
-	fault := s.faults.take(entry)
-	entry.Number, entry.At, entry.Fault = s.log.first+len(s.log.calls)+1, s.Clock.Now(), fault.Kind
+	fault := s.faults.Take(entry)
+	entry.Number, entry.At, entry.Fault = s.log.Next(), s.Clock.Now(), fault.Kind
 	entry.RequestID = requestID(entry.Number)
-	s.log.calls = append(s.log.calls, *entry)
+	s.log.Add(*entry)
 	return entry.Number, fault
 }
 
 func (s *Server) end(number int, out answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := number - s.log.first - 1
-	if at < 0 || at >= len(s.log.calls) {
+	entry := s.log.At(number)
+	if entry == nil {
 		return // dropped, or forgotten
 	}
-	s.log.calls[at].Done = true
+	entry.Done = true
 	if out.err != nil {
-		s.log.calls[at].Code = out.err.Code
+		entry.Code = out.err.Code
 	}
 }
 
@@ -126,25 +115,19 @@ func hash(text []byte) string {
 func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.log.calls)
+	return s.log.All()
 }
 
 // Forget empties the call log.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.log = log{}
+	s.log.Forget()
 }
 
 // Count counts calls by what a key says of them; a key of "" leaves a call out.
 func (s *Server) Count(key func(Call) string) map[string]int {
-	out := map[string]int{}
-	for _, c := range s.Calls() {
-		if name := key(c); name != "" {
-			out[name]++
-		}
-	}
-	return out
+	return calls.Count(s.Calls(), key)
 }
 
 // ByAction is a key for Count: the action.

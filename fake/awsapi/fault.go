@@ -3,29 +3,25 @@ package awsapi
 import (
 	"cmp"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"gatehouse.dev/fake/awsapi/wire"
+	"gatehouse.dev/fake/calls"
 )
 
 // FaultKind is how a call goes wrong.
-type FaultKind string
+type FaultKind = calls.Kind
 
 // The kinds of faults.
 const (
-	Throttle  FaultKind = "Throttle"  // refused as throttled; no token is taken
-	Refuse    FaultKind = "Refuse"    // refused with Status, Code and Message; no effect
-	CutBefore FaultKind = "CutBefore" // no effect, and the connection is cut
-	CutAfter  FaultKind = "CutAfter"  // takes effect, and the connection is cut before the reply
-	Slow      FaultKind = "Slow"      // as it should be, but only after Delay
-	Stale     FaultKind = "Stale"     // a read answers as before the last change
+	Throttle  = calls.Throttle  // refused as throttled; no token is taken
+	Refuse    = calls.Refuse    // refused with Status, Code and Message; no effect
+	CutBefore = calls.CutBefore // no effect, and the connection is cut
+	CutAfter  = calls.CutAfter  // takes effect, and the connection is cut before the reply
+	Slow      = calls.Slow      // as it should be, but only after Delay
+	Stale     = calls.Stale     // a read answers as before the last change
 )
-
-func (k FaultKind) known() bool {
-	return slices.Contains([]FaultKind{Throttle, Refuse, CutBefore, CutAfter, Slow, Stale}, k)
-}
 
 // Fault spoils calls. The first one that fits a call decides.
 type Fault struct {
@@ -39,10 +35,17 @@ type Fault struct {
 	Status  int           `json:"status,omitzero"` // of Refuse; 503
 	Code    string        `json:"code,omitzero"`   // of Refuse; ServiceUnavailable
 	Message string        `json:"message,omitzero"`
-	Delay   time.Duration `json:"-"` // real time, before any effect; with every kind
+	Delay   time.Duration `json:"delay,omitzero"` // real time, before any effect; with every kind
 }
 
-func (f *Fault) fits(c *Call) bool {
+// Turn implements [calls.Fault].
+func (f Fault) Turn() (skip, times int) { return f.Skip, f.Times }
+
+// Check implements [calls.Fault].
+func (f Fault) Check() error { return f.Kind.Check(calls.Kinds()) }
+
+// Fits implements [calls.Fault].
+func (f Fault) Fits(c *Call) bool {
 	return (f.Service == "" || f.Service == c.Service) && strings.HasPrefix(c.Action, f.Action) &&
 		(f.Caller == "" || f.Caller == c.Key || strings.Contains(c.Caller, f.Caller))
 }
@@ -58,31 +61,9 @@ func (f Fault) refusal(to endpoint) *wire.Error {
 	return nil
 }
 
-// faults is a list of faults with how often each has fitted.
-type faults struct {
-	list []Fault
-	seen []int
-}
-
-// take is the fault of a call; its Kind is "" for none.
-func (f *faults) take(c *Call) Fault {
-	for i := range f.list {
-		one := &f.list[i]
-		if !one.fits(c) {
-			continue
-		}
-		f.seen[i]++
-		n := f.seen[i] - one.Skip
-		if n > 0 && (one.Times == 0 || n <= one.Times) {
-			return *one
-		}
-	}
-	return Fault{}
-}
-
 // SetFaults replaces the faults; none ends them.
 func (s *Server) SetFaults(list ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults = faults{list, make([]int, len(list))}
+	s.faults = calls.NewFaults[Call](list)
 }

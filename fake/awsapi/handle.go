@@ -12,6 +12,7 @@ import (
 	"gatehouse.dev/fake/awsapi/account"
 	"gatehouse.dev/fake/awsapi/elb"
 	"gatehouse.dev/fake/awsapi/wire"
+	"gatehouse.dev/fake/calls"
 )
 
 // mostBody is the largest body that is read, in bytes: a revocation list.
@@ -24,7 +25,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.download(w, r)
 		return
 	case strings.HasPrefix(r.URL.Path, AdminPath):
-		s.admin(w, r)
+		s.admin().ServeHTTP(w, r)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
@@ -66,7 +67,7 @@ func (s *Server) serve(w http.ResponseWriter, r *wire.Request, from signer, to e
 		entry.Action = "unknown"
 	}
 	number, fault := s.begin(&entry)
-	s.wait(r, fault)
+	calls.Pause(r.Context(), fault.Delay)
 	if fault.Kind == CutBefore {
 		s.end(number, answer{})
 		panic(http.ErrAbortHandler) // net/http's way to end a connection without an answer
@@ -136,20 +137,6 @@ func asError(err error) *wire.Error {
 		return refused
 	}
 	return &wire.Error{Status: http.StatusInternalServerError, Code: "InternalFailure", Message: err.Error()}
-}
-
-// wait is the time that a slow call takes. It is real time: the account's clock is
-// the test's to move.
-func (s *Server) wait(r *wire.Request, fault Fault) {
-	if fault.Delay <= 0 {
-		return
-	}
-	timer := time.NewTimer(fault.Delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-r.Context().Done():
-	}
 }
 
 // download serves what links to trust stores lead to, for as long as links live.

@@ -13,6 +13,7 @@ import (
 	"gatehouse.dev/fake/awsapi/sts"
 	"gatehouse.dev/fake/awsapi/tagging"
 	"gatehouse.dev/fake/awsapi/wire"
+	"gatehouse.dev/fake/calls"
 )
 
 // The services, as signatures name them.
@@ -43,8 +44,8 @@ type Server struct {
 	mu     sync.Mutex // guards everything below, and the services
 	ids    account.IDs
 	meter  *account.Meter
-	faults faults
-	log    log
+	faults calls.Faults[Call, Fault]
+	log    calls.Log[Call]
 	elb    *elb.Service
 	acm    *acm.Service
 	ec2    *ec2.Service

@@ -39,3 +39,10 @@ func (s *Server) Serving() serve.Config {
 	out.Undocumented = s.UndocumentedTraffic
 	return out
 }
+
+// Named finds the load balancer of a DNS name, in lower case.
+func (s *Server) Named(dns string) (arn string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.elb.Named(dns)
+}

@@ -63,6 +63,9 @@ func TestCallersShareTheProject(t *testing.T) {
 	if counts["3 compute.healthChecks.insert"] != names {
 		t.Errorf("one caller's calls: %v", counts)
 	}
+	if got := len(w.Count(gcpapi.ByCaller)); got < callers {
+		t.Errorf("%d callers are told from each other, want %d at least", got, callers)
+	}
 }
 
 // Over a socket both clients find the project by its address alone.

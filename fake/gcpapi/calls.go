@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"gatehouse.dev/fake/calls"
 	"gatehouse.dev/fake/gcpapi/store"
 )
 
@@ -33,14 +34,6 @@ type Call struct {
 	Status    int       `json:"status,omitzero"`    // of HTTP; 0 while it is done, and for one that was cut
 	Reason    string    `json:"reason,omitzero"`    // of the error; "" for success
 	Fault     FaultKind `json:"fault,omitzero"`
-}
-
-// mostCalls is how long the log gets before its older half is dropped.
-const mostCalls = 200_000
-
-type log struct {
-	calls []Call
-	first int // the number of calls[0], less 1
 }
 
 // entry is a call as it is logged.
@@ -85,24 +78,19 @@ func digest(c *store.Call) string {
 func (s *Server) begin(entry *Call) (int, Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.log.calls) >= mostCalls {
-		s.log.first += mostCalls / 2
-		s.log.calls = slices.Clone(s.log.calls[mostCalls/2:])
-	}
-	fault := s.faults.take(entry)
-	entry.Number, entry.At, entry.Fault = s.log.first+len(s.log.calls)+1, s.Clock.Now(), fault.Kind
-	s.log.calls = append(s.log.calls, *entry)
+	fault := s.faults.Take(entry)
+	entry.Number, entry.At, entry.Fault = s.log.Next(), s.Clock.Now(), fault.Kind
+	s.log.Add(*entry)
 	return entry.Number, fault
 }
 
 func (s *Server) end(number int, out outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := number - s.log.first - 1
-	if at < 0 || at >= len(s.log.calls) {
+	entry := s.log.At(number)
+	if entry == nil {
 		return // dropped, or forgotten
 	}
-	entry := &s.log.calls[at]
 	for _, n := range out.uses {
 		if use := Use(n); !slices.Contains(entry.Uses, use) {
 			entry.Uses = append(entry.Uses, use)
@@ -123,26 +111,19 @@ func (s *Server) end(number int, out outcome) {
 func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.log.calls)
+	return s.log.All()
 }
 
 // Forget empties the call log.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.log.first += len(s.log.calls) // calls that have begun keep their numbers
-	s.log.calls = nil
+	s.log.Forget()
 }
 
 // Count counts calls by what a key says of them; a key of "" leaves a call out.
 func (s *Server) Count(key func(Call) string) map[string]int {
-	out := map[string]int{}
-	for _, c := range s.Calls() {
-		if name := key(c); name != "" {
-			out[name]++
-		}
-	}
-	return out
+	return calls.Count(s.Calls(), key)
 }
 
 // ByMethod is a key for Count: the method's ID.

@@ -19,7 +19,10 @@ type Config struct {
 	Limits map[string]int
 	// Rates are calls a minute by quota group, in all or, with _per_region, by region;
 	// [Rates] has those that Google publishes.
-	Rates        map[string]int
+	Rates map[string]int
+	// URLMapBytes is the largest URL map. 0 is what the page on quotas said in April 2026,
+	// 64 KB and for internal load balancers 128 KB; a newer one has 1 MB.
+	URLMapBytes  int
 	Undocumented Undocumented
 	// Admit tells whether a bearer token ("" is none) is let in; nil lets everybody in.
 	Admit func(token string) bool

@@ -1,14 +1,7 @@
 package gcpapi
 
 import (
-	"encoding/json/jsontext"
-	"encoding/json/v2"
-	"fmt"
-	"io"
-	"net/http"
-	"strings"
-	"time"
-
+	"gatehouse.dev/fake/calls"
 	"gatehouse.dev/fake/gcpapi/store"
 )
 
@@ -31,13 +24,7 @@ func (s *Server) Dump() string {
 		}
 		out[string(n)] = o
 	}
-	text, err := json.Marshal(out, json.Deterministic(true))
-	if err != nil {
-		return err.Error()
-	}
-	value := jsontext.Value(text)
-	_ = value.Canonicalize() // what was marshalled is valid
-	return string(value)
+	return calls.Canonical(out)
 }
 
 // Empty is the dump of a project that holds nothing.
@@ -60,59 +47,17 @@ func (s *Server) Running() int {
 
 // AdminPath is where the emulator's own state is, for other processes. No API of
 // Google's has it.
-const AdminPath = "/_gatehouse/"
-
-// readFaults reads a list of faults. Times are written as 1.5s.
-func readFaults(from io.Reader) ([]Fault, error) {
-	var list []struct {
-		Fault
-		Delay  string `json:"delay"`
-		Window string `json:"window"`
-	}
-	if err := json.UnmarshalRead(from, &list, json.RejectUnknownMembers(true)); err != nil {
-		return nil, err
-	}
-	var out []Fault
-	for i, f := range list {
-		if !f.Kind.known() {
-			return nil, fmt.Errorf("fault %d: kind %q: want one of %v", i, f.Kind, kinds)
-		}
-		for text, to := range map[*string]*time.Duration{&f.Delay: &f.Fault.Delay, &f.Window: &f.Fault.Window} {
-			if *text == "" {
-				continue
-			}
-			d, err := time.ParseDuration(*text)
-			if err != nil {
-				return nil, fmt.Errorf("fault %d: %w", i, err)
-			}
-			*to = d
-		}
-		out = append(out, f.Fault)
-	}
-	return out, nil
-}
+const AdminPath = calls.AdminPath
 
 // admin answers what is not Google's: GET state, GET calls, GET rates, DELETE calls, PUT
 // faults.
-func (s *Server) admin(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	switch r.Method + " " + strings.TrimPrefix(r.URL.Path, AdminPath) {
-	case "GET state":
-		_, _ = w.Write([]byte(s.Dump()))
-	case "GET calls":
-		_ = json.MarshalWrite(w, s.Calls())
-	case "GET rates":
-		_ = json.MarshalWrite(w, s.Used(), json.Deterministic(true))
-	case "DELETE calls":
-		s.Forget()
-	case "PUT faults":
-		list, err := readFaults(http.MaxBytesReader(w, r.Body, mostBody))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		s.SetFaults(list...)
-	default:
-		http.NotFound(w, r)
+func (s *Server) admin() calls.Admin {
+	return calls.Admin{
+		Show: map[string]func() string{
+			"state": s.Dump,
+			"calls": func() string { return calls.Canonical(s.Calls()) },
+			"rates": func() string { return calls.Canonical(s.Used()) },
+		},
+		Forget: s.Forget, Spoil: calls.Spoiler[Call](s.SetFaults),
 	}
 }

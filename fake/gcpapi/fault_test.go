@@ -95,6 +95,14 @@ func TestFaultsAimed(t *testing.T) {
 	if want := []bool{true, true, false, true, true}; !equal(got, want) {
 		t.Errorf("calls went %v, want %v", got, want)
 	}
+	w.SetFaults(gcpapi.Fault{Caller: "other/1", Kind: gcpapi.Refuse})
+	if _, err := w.api.HealthChecks.Get(project, "a").Do(); err != nil {
+		t.Errorf("a fault of another caller: %v", err)
+	}
+	w.api.UserAgent = "other/1"
+	if _, err := w.api.HealthChecks.Get(project, "a").Do(); err == nil {
+		t.Error("the caller that was meant was not spoilt")
+	}
 }
 
 func equal(a, b []bool) bool {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"gatehouse.dev/fake/calls"
 	"gatehouse.dev/fake/gcpapi/schema"
 	"gatehouse.dev/fake/gcpapi/store"
 )
@@ -20,7 +21,7 @@ const mostBody = 16 << 20
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, AdminPath) {
-		s.admin(w, r)
+		s.admin().ServeHTTP(w, r)
 		return
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
@@ -61,7 +62,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, to routed, text [
 	s.arrived.Add(1)
 	s.active.Add(1)
 	defer s.active.Add(-1)
-	s.slow(r, fault)
+	calls.Pause(r.Context(), fault.Delay)
 	if fault.Kind == CutBefore {
 		s.end(number, outcome{})
 		panic(http.ErrAbortHandler) // net/http's way to end a connection without an answer
@@ -199,20 +200,6 @@ func (s *Server) await(r *http.Request, call *store.Call) {
 	s.active.Add(-1)
 	defer s.active.Add(1)
 	_ = s.Clock.Wait(r.Context(), until) // whoever left gets no answer
-}
-
-// slow is the time that a slow call takes. It is real time: the project's clock is the
-// test's to move.
-func (s *Server) slow(r *http.Request, fault Fault) {
-	if fault.Delay <= 0 {
-		return
-	}
-	timer := time.NewTimer(fault.Delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-r.Context().Done():
-	}
 }
 
 func reply(w http.ResponseWriter, status int, body store.Object) {

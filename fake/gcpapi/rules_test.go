@@ -84,7 +84,7 @@ func TestBackendServiceRules(t *testing.T) {
 
 // What Google documents of URL maps.
 func TestURLMapRules(t *testing.T) {
-	w := newWorld(t, gcpapi.Config{})
+	w := newWorld(t, gcpapi.Config{URLMapBytes: 1 << 20})
 	w.backend("web")
 	w.run([]bad{
 		{"tcp backend", "global/backendServices", `{"name": "tcp", "protocol": "TCP", "loadBalancingScheme": "EXTERNAL_MANAGED"}`, ""},
@@ -101,34 +101,51 @@ func TestURLMapRules(t *testing.T) {
 	at := "global/urlMaps"
 	w.run([]bad{
 		{"redirect by default", at, `{"name": "a", "defaultUrlRedirect": {"httpsRedirect": true, "redirectResponseCode": "FOUND"}}`, ""},
-		{"nothing to do", at, `{"name": "b"}`, "One of defaultService, defaultUrlRedirect"},
-		{"two things to do", at, `{"name": "b", ` + web + `, "defaultUrlRedirect": {"httpsRedirect": true}}`, "Only one of defaultService"},
+		{"nothing to do", at, `{"name": "b"}`, "must be set; 0 are"},
+		{"two things to do", at, `{"name": "b", ` + web + `, "defaultUrlRedirect": {"httpsRedirect": true}}`, "must be set; 2 are"},
 		{"missing backend service", at, `{"name": "b", "defaultService": "global/backendServices/x"}`, "The resource 'projects/test-project/global/backendServices/x' was not found"},
 		{"missing deep inside", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/"}], ` + to + `, "routeAction": {"requestMirrorPolicy": {"backendService": "global/backendServices/x"}}}`), "backendServices/x' was not found"},
 		{"tcp backend service", at, `{"name": "b", "defaultService": "global/backendServices/tcp"}`, "protocol TCP can't be used"},
 		{"two schemes", at, path(`{"paths": ["/a"], "service": "global/backendServices/classic"}`), "must have the same load balancing scheme"},
-		{"host twice", at, `{"name": "b", ` + web + `, "hostRules": [{"hosts": ["a.example", "A.example"], "pathMatcher": "m"}], "pathMatchers": [{"name": "m", ` + web + `}]}`, "in more than one host rule"},
-		{"host with a star inside", at, `{"name": "b", ` + web + `, "hostRules": [{"hosts": ["a.*.example"], "pathMatcher": "m"}], "pathMatchers": [{"name": "m", ` + web + `}]}`, "Must be a host"},
-		{"no such path matcher", at, `{"name": "b", ` + web + `, "hostRules": [{"hosts": ["a.example"], "pathMatcher": "n"}]}`, "Must be the name of a path matcher"},
-		{"unused path matcher", at, `{"name": "b", ` + web + `, "pathMatchers": [{"name": "m", ` + web + `}]}`, "not referred to by any host rule"},
-		{"path with a star inside", at, path(`{"paths": ["/a*b"], ` + to + `}`), "only at its end and after a /"},
-		{"path twice", at, path(`{"paths": ["/a"], ` + to + `}, {"paths": ["/a"], ` + to + `}`), "in more than one rule"},
-		{"priority twice", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/"}], ` + to + `}, {"priority": 1, "matchRules": [{"prefixMatch": "/a"}], ` + to + `}`), "unique within the path matcher"},
-		{"two ways of matching", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/", "fullPathMatch": "/"}], ` + to + `}`), "Only one of prefixMatch"},
+		{"host twice", at, `{"name": "b", ` + web + `, "hostRules": [{"hosts": ["a.example", "A.example"], "pathMatcher": "m"}], "pathMatchers": [{"name": "m", ` + web + `}]}`, "in one host rule only"},
+		{"host with a star inside", at, `{"name": "b", ` + web + `, "hostRules": [{"hosts": ["a.*.example"], "pathMatcher": "m"}], "pathMatchers": [{"name": "m", ` + web + `}]}`, "must be a valid hostname"},
+		{"no such path matcher", at, `{"name": "b", ` + web + `, "hostRules": [{"hosts": ["a.example"], "pathMatcher": "n"}]}`, "must be the name of a path matcher"},
+		{"unused path matcher", at, `{"name": "b", ` + web + `, "pathMatchers": [{"name": "m", ` + web + `}]}`, "No host rule refers to"},
+		{"path with a star inside", at, path(`{"paths": ["/a*b"], ` + to + `}`), "only at the end after a /"},
+		{"path twice", at, path(`{"paths": ["/a"], ` + to + `}, {"paths": ["/a"], ` + to + `}`), "in one path rule only"},
+		{"priority twice", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/"}], ` + to + `}, {"priority": 1, "matchRules": [{"prefixMatch": "/a"}], ` + to + `}`), "each once in a path matcher"},
+		{"two ways of matching", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/", "fullPathMatch": "/"}], ` + to + `}`), "Exactly one of prefixMatch"},
 		{"header without a way", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/", "headerMatches": [{"headerName": "a"}]}], ` + to + `}`), "Exactly one of exactMatch"},
-		{"expression", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/", "headerMatches": [{"headerName": "a", "regexMatch": "b.*"}]}], ` + to + `}`), "Regular expressions are not supported"},
-		{"no place", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/"}]}`), "One of service, urlRedirect"},
-		{"no weight", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/"}], "routeAction": {"weightedBackendServices": [{"backendService": "global/backendServices/web", "weight": 0}]}}`), "The sum of all weights must not be 0"},
-		{"weight", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/"}], "routeAction": {"weightedBackendServices": [{"backendService": "global/backendServices/web", "weight": 1001}]}}`), "Must be between 0 and 1000"},
-		{"retry condition", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/"}], ` + to + `, "routeAction": {"retryPolicy": {"retryConditions": ["always"]}}}`), "gateway-error"},
-		{"redirect and action", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/"}], "urlRedirect": {"hostRedirect": "b.example"}, "routeAction": {"timeout": {"seconds": "1"}}}`), "can't be specified with urlRedirect"},
-		{"1001 predicates", at, rule(strings.TrimSuffix(manyRules(501), ",")), "At most 1000 match predicates"},
+		{"expression", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/", "headerMatches": [{"headerName": "a", "regexMatch": "b.*"}]}], ` + to + `}`), "Regular expressions can only be used"},
+		{"no place", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/"}]}`), "must be set; 0 are"},
+		{"no weight", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/"}], "routeAction": {"weightedBackendServices": [{"backendService": "global/backendServices/web", "weight": 0}]}}`), "The weight of a single backend service must not be 0"},
+		{"weight", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/"}], "routeAction": {"weightedBackendServices": [{"backendService": "global/backendServices/web", "weight": 1001}]}}`), "must be from 0 to 1000"},
+		{"retry condition", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/"}], ` + to + `, "routeAction": {"retryPolicy": {"retryConditions": ["always"]}}}`), "not a retry condition"},
+		{"redirect and action", at, rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/"}], "urlRedirect": {"hostRedirect": "b.example"}, "routeAction": {"timeout": {"seconds": "1"}}}`), "cannot be together with a route action"},
+		{"two weights of 0", at, strings.Replace(rule(`{"priority": 1, "matchRules": [{"prefixMatch": "/"}], "routeAction": {"weightedBackendServices": [{"backendService": "global/backendServices/web", "weight": 0}, {"backendService": "global/backendServices/web", "weight": 0}]}}`), `"b"`, `"zero"`, 1), ""},
+		{"no path", at, rule(`{"priority": 1, "matchRules": [{"headerMatches": [{"headerName": "a", "presentMatch": true}]}], ` + to + `}`), "Exactly one of prefixMatch"},
+		{"redirect to https, behind https", "global/targetHttpsProxies", `{"name": "p", "urlMap": "global/urlMaps/a", "sslCertificates": ["global/sslCertificates/x"]}`, "defaultUrlRedirect.httpsRedirect"},
+		{"1001 predicates", at, rule(strings.TrimSuffix(manyRules(501), ",")), "may have 1000 predicates"},
 		{"1000 predicates", at, rule(strings.TrimSuffix(manyRules(500), ",")), ""},
 	})
 	status, text := w.raw("POST", "projects/"+project+"/global/urlMaps/b/validate", `{"resource": {"name": "b", "defaultService": "global/backendServices/none"}}`)
 	if status != http.StatusOK || !strings.Contains(text, `"loadSucceeded": false`) {
 		t.Errorf("validate: %d %s", status, text)
 	}
+}
+
+// What the older page on quotas says of a URL map's size holds unless the newer one is
+// asked for.
+func TestURLMapSize(t *testing.T) {
+	w := newWorld(t, gcpapi.Config{})
+	w.backend("web")
+	w.run([]bad{{"over 64 KB", "global/urlMaps", `{"name": "b", "defaultService": "global/backendServices/web", "hostRules": [{"hosts": ["a.example"], "pathMatcher": "m"}],
+		"pathMatchers": [{"name": "m", "defaultService": "global/backendServices/web", "routeRules": [` + long(200) + `]}]}`, "may have 65536 bytes"}})
+}
+
+// long is a route rule of about half a kilobyte a match.
+func long(n int) string {
+	return `{"priority": 1, "matchRules": [` + strings.TrimSuffix(strings.Repeat(`{"prefixMatch": "/`+strings.Repeat("a", 500)+`"},`, n), ",") + `], "service": "global/backendServices/web"}`
 }
 
 // manyRules are route rules with two predicates each.

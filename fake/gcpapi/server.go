@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gatehouse.dev/fake/calls"
 	"gatehouse.dev/fake/gcpapi/schema"
 	"gatehouse.dev/fake/gcpapi/store"
 )
@@ -23,8 +24,8 @@ type Server struct {
 	mu     sync.Mutex // guards everything below, and the services
 	store  *store.Store
 	meter  meter
-	faults faults
-	log    log
+	faults calls.Faults[Call, Fault]
+	log    calls.Log[Call]
 }
 
 // New makes a project in which nothing is but its network.

@@ -11,7 +11,7 @@ import (
 // services are the APIs that there are.
 func services(shelf *store.Store, config Config) []store.Service {
 	return []store.Service{
-		compute.New(shelf, compute.Config{World: config.World, Now: config.Clock.Now, Observed: config.Observed}),
+		compute.New(shelf, compute.Config{World: config.World, Now: config.Clock.Now, Observed: config.Observed, URLMapBytes: config.URLMapBytes}),
 		certmanager.New(shelf, certmanager.Config{RefuseUnfit: config.Undocumented.RefuseUnfit}),
 		netsec.New(shelf),
 		netservices.New(shelf),

@@ -85,7 +85,7 @@ var rules = []rule{
 	{
 		name: "Google Cloud", of: "gatehouse.dev/providers/gcp",
 		deps:   []string{"gatehouse.dev/", "k8s.io/", "sigs.k8s.io/", "github.com/aws/"},
-		except: []string{"gatehouse.dev/lbmodel", "gatehouse.dev/providers/gcp", "gatehouse.dev/providers/naming"},
+		except: []string{"gatehouse.dev/lbmodel", "gatehouse.dev/providers/gcp", "gatehouse.dev/providers/naming", "gatehouse.dev/internal/gcpcalls"},
 		only:   []string{"gatehouse.dev/providers"},
 		why:    "a provider knows its own cloud, and neither Kubernetes nor another provider",
 	},
@@ -98,14 +98,19 @@ var rules = []rule{
 	{
 		name: "the AWS emulator", of: "gatehouse.dev/fake/awsapi/live",
 		deps:   []string{"gatehouse.dev/", "k8s.io/", "sigs.k8s.io/", "github.com/aws/", "cloud.google.com/"},
-		except: []string{"gatehouse.dev/fake/awsapi", "gatehouse.dev/fake/sockets"},
+		except: []string{"gatehouse.dev/fake/awsapi", "gatehouse.dev/fake/calls", "gatehouse.dev/fake/sockets"},
 		why:    "the emulator does what AWS does, not what our provider or AWS's SDK believes",
 	},
 	{
 		name: "the Google Cloud emulator", of: "gatehouse.dev/fake/gcpapi/live",
 		deps:   []string{"gatehouse.dev/", "k8s.io/", "sigs.k8s.io/", "github.com/aws/", "cloud.google.com/", "google.golang.org/api"},
-		except: []string{"gatehouse.dev/fake/gcpapi", "gatehouse.dev/fake/sockets"},
+		except: []string{"gatehouse.dev/fake/gcpapi", "gatehouse.dev/fake/calls", "gatehouse.dev/fake/sockets"},
 		why:    "the emulator does what Google Cloud does, not what our provider or Google's clients believe",
+	},
+	{
+		name: "calls", of: "gatehouse.dev/fake/calls",
+		deps: []string{"gatehouse.dev/", "k8s.io/", "sigs.k8s.io/", "github.com/aws/", "cloud.google.com/"},
+		why:  "emulators that must not know of one another share it",
 	},
 	{
 		name: "sockets", of: "gatehouse.dev/fake/sockets",

@@ -68,7 +68,11 @@ func TestLimitsAreToldBefore(t *testing.T) {
 			gw.Pools = []lbmodel.Pool{{Name: "p", Protocol: lbmodel.PoolHTTP1, Endpoints: []lbmodel.Endpoint{}}}
 			own, _, findings := Compiler{}.Compile(gw)
 			urls := serveConfigs(t, gw, own)[80].URLMap
-			if err := urls.Check(""); err != nil && !strings.Contains(c.settings, "urlMapBytes") {
+			limits := serve.Limits{}
+			if strings.Contains(c.settings, "urlMapBytes") {
+				limits.Bytes = 1_000_000
+			}
+			if err := urls.Check(limits); err != nil {
 				t.Error(err)
 			}
 			if (c.told == "") != (len(findings) == 0) {

@@ -50,6 +50,17 @@ func (s *Service) Serving(from Sources) serve.Config {
 	return out
 }
 
+// Named finds a load balancer's ARN by its DNS name, in lower case.
+func (s *Service) Named(dns string) (arn string, ok bool) {
+	now := s.past.Now()
+	for _, lb := range now.LoadBalancers.All(nil) {
+		if strings.ToLower(lb.DNSName) == dns {
+			return lb.LoadBalancerArn, true
+		}
+	}
+	return "", false
+}
+
 func (s *state) front(from Sources, l *listenerRow) serve.Listener {
 	out := serve.Listener{Name: l.ListenerArn, Port: int32(l.Port), Protocol: serve.Protocol(l.Protocol), Addresses: from.Bind(l.LoadBalancerArn, l.Port),
 		TLSPolicy: l.SslPolicy, Attributes: l.Attributes}

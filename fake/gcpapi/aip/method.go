@@ -3,7 +3,6 @@ package aip
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,12 +56,10 @@ func (s *service) list(c *store.Call, k *Kind) (store.Object, error) {
 	return out, nil
 }
 
-var idForm = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
-
 func (s *service) create(c *store.Call, k *Kind) (store.Object, error) {
 	id := c.Query.Get(k.ID)
-	if !idForm.MatchString(id) {
-		return nil, store.Bad("Invalid %s: '%s'. It must match %s.", snake(k.ID), id, idForm)
+	if !store.IsID(id) {
+		return nil, store.Bad("Invalid %s: '%s'. It must be 1 to 63 lower case letters, digits and -, begin with a letter and not end with -.", snake(k.ID), id)
 	}
 	n := c.Member(id)
 	if name := store.Text(c.Body, "name"); name != "" && name != n.Path() && name != id {
@@ -73,7 +70,7 @@ func (s *service) create(c *store.Call, k *Kind) (store.Object, error) {
 	if k.Parent != "" {
 		want[parentField] = c.Scope
 	}
-	if err := labels(want); err != nil {
+	if err := store.CheckLabels(want); err != nil {
 		return nil, err
 	}
 	return s.started(c, k, store.Change{Kind: k.Kind, Name: n, Type: "create", Verb: store.Insert, Want: want})
@@ -103,7 +100,7 @@ func (s *service) patch(c *store.Call, k *Kind) (store.Object, error) {
 		}
 	}
 	want["updateTime"] = stamp(c.Now)
-	if err := labels(want); err != nil {
+	if err := store.CheckLabels(want); err != nil {
 		return nil, err
 	}
 	change := store.Change{Kind: k.Kind, Name: n, Type: "update", Verb: store.Update, Want: want}
@@ -188,24 +185,4 @@ func snake(name string) string {
 		out.WriteRune(r)
 	}
 	return out.String()
-}
-
-var (
-	labelKey   = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
-	labelValue = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
-)
-
-// labels refuses labels that no resource can have.
-func labels(o store.Object) error {
-	all, _ := o["labels"].(store.Object)
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		value, _ := all[key].(string)
-		if !labelKey.MatchString(key) || !labelValue.MatchString(value) {
-			return store.Bad("Invalid label '%s=%s': keys and values are lower case letters, digits, _ and -, at most 63, and keys begin with a letter.", key, value)
-		}
-	}
-	if len(all) > 64 {
-		return store.Bad("A resource can have 64 labels, not %d.", len(all))
-	}
-	return nil
 }

@@ -48,7 +48,7 @@ func (s *service) completeAddress(v store.View, n store.Name, o store.Object) {
 }
 
 func (s *service) checkAddress(v store.View, n store.Name, was, o store.Object) error {
-	if err := label(o); err != nil || was != nil {
+	if err := store.CheckLabels(o); err != nil || was != nil {
 		return err
 	}
 	text := store.Text(o, "address")

@@ -3,20 +3,18 @@ package compute
 import (
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
+	"strings"
 
 	"gatehouse.dev/fake/gcpapi/store"
 )
-
-var nameForm = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 func (s *service) insert(c *store.Call) (store.Object, error) {
 	if c.Body == nil {
 		return nil, required("resource")
 	}
 	name := store.Text(c.Body, "name")
-	if !nameForm.MatchString(name) {
+	if !store.IsID(name) {
 		return nil, store.BadField("name", name, "Must be a match of regex '(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)'")
 	}
 	n := c.Member(name)
@@ -119,7 +117,17 @@ func (s *service) set(c *store.Call) (store.Object, error) {
 			want[field] = value
 		}
 	}
+	passTo(want)
 	return s.started(c, store.Change{Kind: s.store.KindOf(n), Name: n, Type: c.Method.Verb(), Verb: store.Update, Want: want})
+}
+
+// passTo makes a backend service that is set as a forwarding rule's target what its
+// packets are passed to (gcloud compute forwarding-rules set-target --backend-service).
+func passTo(rule store.Object) {
+	if target := store.Text(rule, "target"); strings.Contains(target, "/backendServices/") {
+		rule["backendService"] = target
+		delete(rule, "target")
+	}
 }
 
 // setLabels replaces all labels of whoever has seen the ones that are there.
@@ -138,26 +146,6 @@ func (s *service) setLabels(c *store.Call) (store.Object, error) {
 		want["labels"] = store.Merge(store.Object{}, labels)
 	}
 	return s.started(c, store.Change{Kind: s.store.KindOf(n), Name: n, Type: "setLabels", Verb: store.Update, Want: want})
-}
-
-var (
-	labelKey   = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]{0,62}$`)
-	labelValue = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$`)
-)
-
-// label looks at labels and stamps them.
-func label(o store.Object) error {
-	labels, _ := o["labels"].(store.Object)
-	for key, value := range labels {
-		text, _ := value.(string)
-		if !labelKey.MatchString(key) || !labelValue.MatchString(text) {
-			return store.BadField("labels", key+"="+text, "Label keys and values must be lower case letters, digits, _ and -, at most 63, and keys begin with a letter.")
-		}
-	}
-	if len(labels) > 64 {
-		return store.BadField("labels", "", "A resource can't have more than 64 labels.")
-	}
-	return nil
 }
 
 // stampLabels is the fingerprint of the labels alone.

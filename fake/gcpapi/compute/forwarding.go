@@ -13,7 +13,7 @@ import (
 func (s *service) forwardingRules() *store.Kind {
 	return &store.Kind{
 		Collection: "forwardingRules", Schema: "ForwardingRule", Noun: "forwarding_rule", Stamp: "fingerprint", Quota: forwardingQuota,
-		Immutable: []string{"name", "IPAddress", "IPProtocol", "portRange", "ports", "allPorts", "loadBalancingScheme", "network", "subnetwork", "backendService", "networkTier"},
+		Immutable: []string{"name", "IPAddress", "IPProtocol", "portRange", "ports", "allPorts", "loadBalancingScheme", "network", "subnetwork", "networkTier"},
 		Default:   s.completeRule, Check: s.checkRule,
 		References: []store.Reference{
 			near("target", "targetHttpProxies", "targetHttpsProxies", "targetTcpProxies", "targetSslProxies"), near("backendService", "backendServices"),
@@ -81,7 +81,7 @@ func (s *service) addressOf(v store.View, n store.Name, o store.Object) {
 }
 
 func (s *service) checkRule(v store.View, n store.Name, was, o store.Object) error {
-	if err := label(o); err != nil {
+	if err := store.CheckLabels(o); err != nil {
 		return err
 	}
 	scheme := store.Text(o, "loadBalancingScheme")

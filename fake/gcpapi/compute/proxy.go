@@ -48,6 +48,9 @@ func (s *service) targetHTTPSProxies() *store.Kind {
 			if err := checkCertificates(n, o); err != nil {
 				return err
 			}
+			if err := s.checkBehindHTTPS(v, n, o); err != nil {
+				return err
+			}
 			return s.checkManaged(v, n, o)
 		},
 		References: append(s.frontCertificates(), near("urlMap", "urlMaps"), s.foreign("serverTlsPolicy", security, "serverTlsPolicies")),

@@ -16,6 +16,8 @@ const Host = "compute.googleapis.com"
 type Config struct {
 	World World
 	Now   func() time.Time
+	// URLMapBytes is the largest URL map; 0 is as [serve.Limits] say.
+	URLMapBytes int
 	// Observed is what the serving part sees of an endpoint's health; nil, or false, is
 	// healthy.
 	Observed func(group, backendService store.Name, endpoint store.Object) (state string, ok bool)

@@ -58,7 +58,7 @@ func (r *reader) readService(n store.Name, o store.Object) *service {
 	}
 	if was != nil && was.made.is(s.made) {
 		s.spec = was.spec
-	} else if err := decode(o, &s.spec); err != nil {
+	} else if err := store.Decode(o, &s.spec); err != nil {
 		r.config.Log.Warn("a backend service cannot be read", "name", n.Path(), "err", err)
 		return s
 	}

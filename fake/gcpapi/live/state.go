@@ -1,7 +1,6 @@
 package live
 
 import (
-	"encoding/json/v2"
 	"fmt"
 	"reflect"
 	"slices"
@@ -86,15 +85,6 @@ func (r *reader) to(host string, of store.Name, text string) (store.Name, store.
 	return n, r.view.Get(n)
 }
 
-// decode reads a resource into a type of package serve.
-func decode(o store.Object, into any) error {
-	text, err := json.Marshal(o)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, into)
-}
-
 func regionOf(n store.Name) string {
 	if n.Location() == "global" {
 		return ""
@@ -169,8 +159,8 @@ func (r *reader) readMap(f *front, n store.Name, o store.Object, scheme string, 
 	if was := r.before.fronts[f.key]; was != nil && was.matcher != nil && was.made.is(f.made) {
 		return was.matcher, nil
 	}
-	c := serve.Config{Flavour: f.flavour, Scheme: scheme, Port: int32(port), Services: map[string]serve.BackendService{}}
-	if err := decode(urlMap, &c.URLMap); err != nil {
+	c := serve.Config{Flavour: f.flavour, Scheme: scheme, Port: int32(port), Bytes: r.config.API.URLMapBytes, Services: map[string]serve.BackendService{}}
+	if err := store.Decode(urlMap, &c.URLMap); err != nil {
 		return nil, err
 	}
 	for _, one := range used {
@@ -186,7 +176,7 @@ func (r *reader) readRoutes(proxy store.Name) ([]serve.TLSRoute, error) {
 	var out []serve.TLSRoute
 	for _, n := range r.view.List(netservices.Host, "tlsRoutes", "projects/"+proxy.Project()) {
 		var route serve.TLSRoute
-		if err := decode(r.view.Get(n), &route); err != nil {
+		if err := store.Decode(r.view.Get(n), &route); err != nil {
 			return nil, err
 		}
 		for _, text := range route.TargetProxies {

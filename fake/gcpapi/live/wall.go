@@ -102,21 +102,36 @@ func (r *reader) tags(group store.Name, instance string) []string {
 }
 
 // sources are where a backend service's proxies are: Google's ranges for global external
-// load balancers, else the proxy-only subnetworks.
+// load balancers, else the proxy-only subnetworks of its region, or of those regions in
+// which cross-region load balancers have an address.
 func (r *reader) sources(s *service) []netip.Prefix {
-	purpose := "REGIONAL_MANAGED_PROXY"
-	switch {
-	case s.spec.LoadBalancingScheme == "EXTERNAL_MANAGED" && regionOf(s.name) == "":
+	global := regionOf(s.name) == ""
+	if global && s.spec.LoadBalancingScheme == "EXTERNAL_MANAGED" {
 		return probeRanges
-	case regionOf(s.name) == "":
-		purpose = "GLOBAL_MANAGED_PROXY"
+	}
+	purpose, regions := "REGIONAL_MANAGED_PROXY", []string{regionOf(s.name)}
+	if global {
+		purpose, regions = "GLOBAL_MANAGED_PROXY", r.frontRegions()
 	}
 	var out []netip.Prefix
 	for _, n := range r.view.List(compute.Host, "subnetworks", "projects/"+s.name.Project()) {
 		o := r.view.Get(n)
 		p, err := netip.ParsePrefix(store.Text(o, "ipCidrRange"))
-		if err == nil && o["purpose"] == purpose && (regionOf(s.name) == "" || n.Location() == regionOf(s.name)) {
+		if err == nil && o["purpose"] == purpose && slices.Contains(regions, n.Location()) {
 			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// frontRegions are the regions of the addresses of cross-region load balancers.
+func (r *reader) frontRegions() []string {
+	var out []string
+	for _, n := range r.view.List(compute.Host, "forwardingRules", "") {
+		o := r.view.Get(n)
+		if regionOf(n) == "" && o["loadBalancingScheme"] == "INTERNAL_MANAGED" {
+			subnet, _ := r.to(compute.Host, n, store.Text(o, "subnetwork"))
+			out = append(out, subnet.Location())
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -63,7 +64,7 @@ func TestCheck(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			u := mapOf(t, c.members)
 			var p *Problem
-			if err := u.Check(c.f); (c.field == "") != (err == nil) || err != nil && (!errors.As(err, &p) || !strings.Contains(p.Field, c.field)) {
+			if err := u.Check(Limits{Flavour: c.f}); (c.field == "") != (err == nil) || err != nil && (!errors.As(err, &p) || !strings.Contains(p.Field, c.field)) {
 				t.Errorf("%v, want a problem of %q", err, c.field)
 			}
 		})
@@ -80,12 +81,47 @@ func TestCheckHosts(t *testing.T) {
 		{"twice", `"a.com","A.com"`, "m", "hostRules[0].hosts"},
 		{"no matcher", `"a.com"`, "other", "hostRules[0].pathMatcher"},
 		{"none", ``, "m", "hostRules[0].hosts"},
+		{"matcher of another host rule", `"a.com"],"pathMatcher":"m"},{"hosts":["b.com"`, "m", "hostRules[1].pathMatcher"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			u := parse(t, `{"defaultService":"global/backendServices/d","hostRules":[{"hosts":[`+c.hosts+`],"pathMatcher":"`+c.matcher+`"}],"pathMatchers":[{"name":"m","defaultService":"global/backendServices/d"}]}`)
-			err := u.Check("")
+			err := u.Check(Limits{})
 			if (err == nil) != (c.field == "") || err != nil && !strings.Contains(err.Error(), c.field) {
 				t.Errorf("%v, want a problem of %q", err, c.field)
+			}
+		})
+	}
+}
+
+// Why: a path matcher that no host leads to is a mistake, and refused.
+func TestCheckUnusedMatcher(t *testing.T) {
+	u := parse(t, `{"defaultService":"d","pathMatchers":[{"name":"m","defaultService":"d"}]}`)
+	if err := u.Check(Limits{}); err == nil || !strings.Contains(err.Error(), "'resource.pathMatchers': 'm'") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// Why: pages disagree about the largest URL map, so whoever asks says which holds.
+func TestCheckSize(t *testing.T) {
+	paths := strings.Repeat(`"/`+strings.Repeat("a", 500)+`",`, 200) // 100 kB
+	u := parse(t, `{"defaultService":"d","hostRules":[{"hosts":["a"],"pathMatcher":"m"}],"pathMatchers":[{"name":"m","defaultService":"d","pathRules":[{"paths":[`+
+		strings.TrimSuffix(paths, ",")+`],"service":"s"}]}]}`)
+	for i := range u.PathMatchers[0].PathRules[0].Paths {
+		u.PathMatchers[0].PathRules[0].Paths[i] += strconv.Itoa(i)
+	}
+	for _, c := range []struct {
+		name    string
+		l       Limits
+		refused bool
+	}{
+		{"external", Limits{Flavour: RegionalExternal}, true},
+		{"internal", Limits{Flavour: RegionalInternal}, false},
+		{"newer page", Limits{Flavour: GlobalExternal, Bytes: 1 << 20}, false},
+		{"raised", Limits{Flavour: RegionalInternal, Bytes: 90_000}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := u.Check(c.l); (err != nil) != c.refused {
+				t.Errorf("%v, want refused: %t", err, c.refused)
 			}
 		})
 	}

@@ -90,7 +90,7 @@ func (c *checker) regex(at, text string) {
 	if text == "" {
 		return
 	}
-	if c.flavour == GlobalExternal {
+	if c.Flavour == GlobalExternal {
 		c.add(at, text, "Regular expressions can only be used when the loadBalancingScheme is EXTERNAL_MANAGED (regional scope) or INTERNAL_MANAGED.")
 	}
 	if err := checkRegex(text); err != nil {

@@ -37,6 +37,7 @@ type Config struct {
 	Scheme  string // of requests: http (a target HTTP proxy) or https
 	Port    int32  // the forwarding rule's, for PORT in header matches and for Location
 	URLMap  URLMap
+	Bytes   int // see [Limits]
 	// Services are the backend services, by any form of reference (see [Ref]). One that
 	// is missing has the API's defaults.
 	Services map[string]BackendService

@@ -18,7 +18,11 @@ type Matcher struct {
 // New makes a Config ready. The error is [URLMap.Check]'s, or an httpsRedirect behind
 // a target HTTPS proxy.
 func New(c Config, s Switches) (*Matcher, error) {
-	if err := errors.Join(c.URLMap.Check(c.Flavour), c.URLMap.checkScheme(c.Scheme)); err != nil {
+	err := c.URLMap.Check(Limits{Flavour: c.Flavour, Bytes: c.Bytes})
+	if c.Scheme == "https" {
+		err = errors.Join(err, c.URLMap.CheckHTTPS())
+	}
+	if err != nil {
 		return nil, err
 	}
 	u := &c.URLMap
