@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -21,8 +22,17 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// sampled is how many calls there are for each that is tried: fake/cloud tries them all,
+// and a socket makes none of them special.
+const sampled = 20
+
 // Why: across a socket the fake is still the same provider, with every law.
-func TestLaws(t *testing.T) { providertest.Run(t, cloudtest.Harness(reach)) }
+func TestLaws(t *testing.T) {
+	h := cloudtest.Harness(reach)
+	h.Every, h.First = sampled, rand.IntN(sampled)
+	t.Logf("calls %d, %d and so on are tried", h.First, h.First+sampled)
+	providertest.Run(t, h)
+}
 
 // reach puts a cloud behind a socket of its own.
 func reach(tb testing.TB, c *cloud.Cloud) cloud.API {
