@@ -122,8 +122,15 @@ func (a *app) doomed(ctx context.Context, e *engine, r destroyRequest) ([]doomed
 	if err := e.need(ctx, translate.Snapshot{}); err != nil {
 		return nil, err
 	}
-	e.loop = reconcile.New(translate.New(translate.Snapshot{Cluster: a.flags.cluster}, options), e.accounts)
-	live, err := e.loop.Strangers(ctx)
+	ask := func() (map[string][]lbmodel.Owner, error) {
+		e.loop = reconcile.New(translate.New(translate.Snapshot{Cluster: a.flags.cluster}, options), e.accounts)
+		return e.loop.Strangers(ctx)
+	}
+	live, err := ask()
+	unknown := func(name string) bool { return len(ownersNamed(live, name)) == 0 }
+	if err == nil && len(r.names) > 0 && slices.ContainsFunc(names, unknown) && e.reachRest(ctx) {
+		live, err = ask()
+	}
 	if err != nil {
 		return nil, err
 	}

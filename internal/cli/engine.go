@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	gwv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"gatehouse.dev/internal/cli/term"
 	"gatehouse.dev/internal/manifest"
 	"gatehouse.dev/internal/reconcile"
 	"gatehouse.dev/internal/translate"
@@ -103,6 +104,22 @@ func (e *engine) need(ctx context.Context, s translate.Snapshot) error {
 		}
 	}
 	return nil
+}
+
+// reachRest opens the accounts that neither objects nor the record name: what is in them
+// says by itself whose it is. It says whether there are any.
+func (e *engine) reachRest(ctx context.Context) (more bool) {
+	for _, p := range e.app.config.Providers {
+		if _, open := e.accounts[p.Name]; open {
+			continue
+		}
+		if err := e.reach(ctx, p, nil); err != nil {
+			e.app.err.Printf("%s provider %s was not asked: %v\n", e.app.err.Paint(term.Yellow, "!"), p.Name, err)
+			continue
+		}
+		more = true
+	}
+	return more
 }
 
 // remote are the providers elsewhere whose accounts are open.

@@ -11,7 +11,6 @@ import (
 	"io"
 	"math/big"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"slices"
@@ -52,16 +51,15 @@ func TestAWSTakesWhatIsCompiled(t *testing.T) {
 // account is an emulated one, and what was made in it.
 type account struct {
 	*testing.T
-	url         string
+	client      http.Client
 	arns        map[Ref]string
 	certificate string
 	made        int
 }
 
 func newAccount(t *testing.T) *account {
-	server := httptest.NewServer(awsapi.New(awsapi.Config{Undocumented: elb.Undocumented{HeaderNameCounts: true, ThreePerCondition: true}}))
-	t.Cleanup(server.Close)
-	return &account{T: t, url: server.URL, arns: map[Ref]string{}}
+	api := newEmulator(t, awsapi.Config{Undocumented: elb.Undocumented{HeaderNameCounts: true, ThreePerCondition: true}})
+	return &account{T: t, client: http.Client{Transport: api}, arns: map[Ref]string{}}
 }
 
 // call is one call to Elastic Load Balancing; it returns what answers pattern.
@@ -73,14 +71,14 @@ func (a *account) call(form url.Values, pattern string) string {
 
 func (a *account) send(service, contentType, body, pattern string) string {
 	a.Helper()
-	req, err := http.NewRequestWithContext(a.Context(), http.MethodPost, a.url, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(a.Context(), http.MethodPost, "http://aws.test", strings.NewReader(body))
 	if err != nil {
 		a.Fatal(err)
 	}
 	req.Header.Set("Content-Type", contentType)
 	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKID/20261201/us-east-1/"+service+"/aws4_request")
 	req.Header.Set("X-Amz-Target", "CertificateManager.ImportCertificate")
-	res, err := http.DefaultClient.Do(req)
+	res, err := a.client.Do(req)
 	if err != nil {
 		a.Fatal(err)
 	}

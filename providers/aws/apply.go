@@ -69,7 +69,7 @@ func (c *change) create(ctx context.Context) (made, error) {
 			return m, err
 		}
 	}
-	if err := c.limits.room("Create"+c.step.ID.Kind, c.step.ID, c.step.Want); err != nil {
+	if err := c.room(ctx, "Create"+c.step.ID.Kind, c.step.ID, c.step.Want); err != nil {
 		return made{}, err
 	}
 	m, err := c.make(ctx)
@@ -199,6 +199,8 @@ func (c *change) tags() tags { return tagsFor(c.owner, c.step.ID, c.step.Hold) }
 const (
 	soon   = 2 * time.Second
 	slower = 5 * time.Second
+	// longest is what a run waits for at most (providers.Patience).
+	longest = 30 * time.Second
 )
 
 // pending is the error of what is on its way.

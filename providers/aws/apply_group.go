@@ -2,15 +2,19 @@ package aws
 
 import (
 	"context"
+	"maps"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// groupTags are all that a target group gets. Which attributes were set is noted only
+// groupTags are all that a target group gets: whether attributes were set, and which
 // where no default is known.
 func (g *TargetGroup) groupTags(ours tags) tags {
+	if len(g.Attributes) > 0 {
+		ours[tagTurned] = "set"
+	}
 	if unknown := withoutDefault(g.Attributes, groupDefaults(g)); len(unknown) > 0 {
 		ours.pack(unspoken{Attributes: unknown})
 	}
@@ -67,13 +71,33 @@ func (c *change) changeGroup(ctx context.Context, want, have *TargetGroup) (made
 			return made{}, err
 		}
 	}
+	// A process may end in between: what may be set has its tag before, and has it after.
+	from, to := c.groupNotes(arn, have), want.groupTags(tags{})
+	both := maps.Clone(from)
+	maps.Copy(both, to)
+	if err := c.retag(ctx, arn, from, both); err != nil {
+		return made{}, err
+	}
 	if err := c.turnGroup(ctx, arn, turns(want.Attributes, have.Attributes, groupDefaults(want))); err != nil {
 		return made{}, err
 	}
-	if err := c.retag(ctx, arn, have.groupTags(c.tags()), want.groupTags(c.tags())); err != nil {
+	if err := c.retag(ctx, arn, both, to); err != nil {
 		return made{}, err
 	}
 	spec := *want
 	spec.VPC = have.VPC
 	return made{spec: &spec}, nil
+}
+
+// groupNotes are the tags that a group has for its attributes, as far as they are known.
+func (c *change) groupNotes(arn string, have *TargetGroup) tags {
+	all, known := c.memory.tagsOf(arn)
+	if !known {
+		return have.groupTags(tags{})
+	}
+	out := packedOnly(all)
+	if v, is := all[tagTurned]; is {
+		out[tagTurned] = v
+	}
+	return out
 }

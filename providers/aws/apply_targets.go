@@ -25,31 +25,32 @@ func (c *change) register(ctx context.Context, want *Targets) (made, error) {
 	}
 	now := c.registered()
 	come, gone := minus(want.Targets, now), minus(now, want.Targets)
-	m := made{spec: want, handle: arn}
-	if some := c.fitting(arn, come, now); len(some) > 0 {
-		err := c.registerTargets(ctx, arn, some)
-		switch {
-		case hasCode(err, "TooManyTargets") && len(gone) > 0:
-			return c.isFull(ctx, want, arn, some)
-		case err != nil:
-			return made{}, err
-		case len(some) < len(come):
-			m.spec = &Targets{Group: want.Group, Targets: joined(now, some), source: want.source}
-			return m, c.pending(soon, "the target group was full: %d targets come when others have left", len(come)-len(some))
-		}
+	if len(come) > 0 && c.isFull(arn, want, len(now)+len(come)) {
+		return c.exchange(ctx, want, arn, nil)
 	}
-	if len(gone) == 0 {
-		return m, nil
+	switch err := c.registerTargets(ctx, arn, come); {
+	case hasCode(err, codeFull):
+		return c.exchange(ctx, want, arn, err)
+	case err != nil:
+		return made{}, err
+	case len(gone) == 0:
+		return made{spec: want, handle: arn}, nil
 	}
 	seen, err := c.look(ctx, arn)
 	if err != nil {
 		return made{}, err
 	}
+	return c.leave(ctx, want, arn, seen)
+}
+
+// leave lets those go who are not wanted any more, when all who come are there.
+func (c *change) leave(ctx context.Context, want *Targets, arn string, seen groupView) (made, error) {
+	gone := minus(seen.targets, want.Targets)
 	leave := c.mayLeave(want.Targets, gone, seen.states)
 	if err := c.deregister(ctx, arn, leave); err != nil {
 		return made{}, err
 	}
-	m.facts.Health = seen.without(c, leave)
+	m := made{spec: want, handle: arn, facts: lbmodel.Facts{Health: seen.without(c, leave)}}
 	if left := minus(gone, leave); len(left) > 0 {
 		m.spec = &Targets{Group: want.Group, Targets: joined(want.Targets, left), source: want.source}
 		return m, c.pending(soon, "%d targets stay until healthy ones stand in for them", len(left))
@@ -96,6 +97,7 @@ func (c *change) deregister(ctx context.Context, arn string, gone []Target) erro
 			in.Targets = append(in.Targets, types.TargetDescription{Id: &id, Port: aws.Int32(t.Port)})
 		}
 		c.doubtHealth(arn)
+		c.noteDraining(arn, len(some))
 		if _, err := c.calls.elb.DeregisterTargets(ctx, in); err != nil {
 			return err
 		}
@@ -166,8 +168,9 @@ func (c *change) nameOf(t Target) lbmodel.Target {
 
 // groupView is what a look at a group shows.
 type groupView struct {
-	targets []Target
-	states  map[lbmodel.Target]lbmodel.Health
+	targets  []Target
+	states   map[lbmodel.Target]lbmodel.Health
+	draining int // others, that have been deregistered and are not gone
 }
 
 func (c *change) look(ctx context.Context, arn string) (groupView, error) {
@@ -176,7 +179,7 @@ func (c *change) look(ctx context.Context, arn string) (groupView, error) {
 		return groupView{}, err
 	}
 	targets, states := specTargets("", out.TargetHealthDescriptions, noRef, noListener)
-	return groupView{targets.Targets, states}, nil
+	return groupView{targets.Targets, states, len(out.TargetHealthDescriptions) - len(targets.Targets)}, nil
 }
 
 // without are the states of those that stay.
@@ -213,50 +216,6 @@ func rankOf(h lbmodel.Health) int {
 		return 1
 	}
 	return 0
-}
-
-// waves is in how many parts the targets of a full group change places.
-const waves = 10
-
-func waveOf(all []Target) int { return max(1, len(all)/waves) }
-
-// fitting are those of the targets that come which are tried at a time: all of them, or
-// a wave after the group was full.
-func (c *change) fitting(arn string, come, now []Target) []Target {
-	full := false
-	c.memory.with(func() {
-		g := c.memory.groupOf(arn, groupOfTargets(c.step.ID))
-		g.full = g.full && len(come) > 0
-		full = g.full
-	})
-	if !full {
-		return come
-	}
-	return come[:min(len(come), waveOf(now))]
-}
-
-// isFull goes on where a group has no room for some: for fewer it may have. For not even
-// a wave, a wave of those that go makes room. AWS counts those that drain, so this
-// takes as long as they do.
-func (c *change) isFull(ctx context.Context, want *Targets, arn string, some []Target) (made, error) {
-	c.memory.with(func() { c.memory.groupOf(arn, groupOfTargets(c.step.ID)).full = true })
-	seen, err := c.look(ctx, arn)
-	if err != nil {
-		return made{}, err
-	}
-	m := made{spec: &Targets{Group: want.Group, Targets: seen.targets, source: want.source}, handle: arn}
-	if len(some) > waveOf(seen.targets) {
-		return m, c.pending(soon, "the target group has no room for %d targets at once", len(some))
-	}
-	gone := minus(seen.targets, want.Targets)
-	slices.SortStableFunc(gone, func(a, b Target) int { return rankOf(seen.states[c.nameOf(a)]) - rankOf(seen.states[c.nameOf(b)]) })
-	leave := gone[:min(len(gone), waveOf(seen.targets))]
-	if err := c.deregister(ctx, arn, leave); err != nil {
-		return made{}, err
-	}
-	m.spec = &Targets{Group: want.Group, Targets: minus(seen.targets, leave), source: want.source}
-	m.facts.Health = seen.without(c, leave)
-	return m, c.pending(slower, "the target group is full: %d targets leave it, and others come when they have", len(leave))
 }
 
 // minus are the targets of one list that another has not.

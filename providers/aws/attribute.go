@@ -38,7 +38,7 @@ func lbDefaults(kind string) map[string]string {
 // groupDefaults are those of a target group.
 func groupDefaults(g *TargetGroup) map[string]string {
 	out := map[string]string{
-		"stickiness.enabled": "false", "deregistration_delay.timeout_seconds": "300",
+		"stickiness.enabled": "false", attributeDrain: "300",
 		"load_balancing.cross_zone.enabled":                                              "use_load_balancer_configuration",
 		"target_group_health.dns_failover.minimum_healthy_targets.count":                 "1",
 		"target_group_health.dns_failover.minimum_healthy_targets.percentage":            "off",

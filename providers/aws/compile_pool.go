@@ -183,7 +183,8 @@ func seconds(d lbmodel.Duration, unset int32) int32 {
 func (c *compiler) addTargets(group lbmodel.ID, p *lbmodel.Pool) {
 	id := group
 	id.Kind = KindTargets
-	c.add(id, &Targets{Group: refTo(group), Targets: c.targets(p.Endpoints), Unknown: p.Endpoints == nil, source: p.Source})
+	c.add(id, &Targets{Group: refTo(group), Targets: c.targets(p.Endpoints), Unknown: p.Endpoints == nil,
+		most: c.s.Quotas.TargetsPerGroup, nodes: c.s.TargetType == targetInstance, source: p.Source})
 }
 
 // targets are the endpoints that new traffic may go to: those that are ready, or,

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -18,13 +19,17 @@ import (
 )
 
 // Why: AWS is a provider like any other, and keeps the same laws.
-func TestLaws(t *testing.T) { providertest.Run(t, harness("Application")) }
+func TestLaws(t *testing.T) {
+	h := harness("Application")
+	h.First = firstCall(t)
+	providertest.Run(t, h)
+}
 
 // Why: with two load balancers for a gateway there are more ways to lose requests, and
 // things to leave behind. What depends on neither is not tried again.
 func TestLawsBehindNetwork(t *testing.T) {
 	h := harness("ApplicationBehindNetwork")
-	h.Adopt, h.Every = nil, 3**every
+	h.Adopt, h.Every, h.First = nil, 3**every, firstCall(t)
 	for _, number := range []int{3, 4, 5, 7} {
 		law := providertest.Laws()[number-1]
 		t.Run(law.Name, func(t *testing.T) { law.Check(t, h) })
@@ -32,8 +37,23 @@ func TestLawsBehindNetwork(t *testing.T) {
 }
 
 // every is of how many calls at which a process may end one is tried. All of them, -args
-// -every=1, are two hundred thousand requests and take minutes.
-var every = flag.Int("every", 40, "try the laws at one of so many `calls`")
+// -every=1, are two hundred thousand requests and take minutes. seed says which ones: each
+// run tries others.
+var (
+	every = flag.Int("every", 80, "try the laws at one of so many `calls`")
+	seed  = flag.Uint64("seed", uint64(time.Now().UnixNano()), "chooses the calls at which the laws are tried")
+)
+
+// firstCall is the first of the calls that are tried, and tells how to try them again.
+func firstCall(tb testing.TB) int {
+	tb.Helper()
+	tb.Cleanup(func() {
+		if tb.Failed() {
+			tb.Logf("again: -args -every=%d -seed=%d", *every, *seed)
+		}
+	})
+	return int(*seed % uint64(max(1, *every)))
+}
 
 func harness(flavour string) providertest.Harness {
 	return providertest.Harness{

@@ -3,8 +3,10 @@ package aws
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -33,15 +35,46 @@ const (
 
 // limits are the quotas of an account in a region, and what of the region's is used.
 type limits struct {
-	mu   sync.Mutex
-	most map[string]int // as AWS said; nil before it was asked
-	used map[string]int // by whomsoever, at the last look and with what was made since
+	mu      sync.Mutex
+	most    map[string]int // as AWS said; nil before it was asked
+	read    time.Time      // when
+	refused bool           // something exceeded a quota since
+	used    map[string]int // by whomsoever, at the last look and with what was made since
+}
+
+// How long quotas are taken for what they were: somebody may have had them raised, above
+// all when something exceeds one.
+const (
+	limitsFor        = time.Hour
+	refusedLimitsFor = time.Minute
+)
+
+// old says whether quotas that were read are to be read again.
+func (l *limits) old(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	age := now.Sub(l.read)
+	return l.most != nil && (age >= limitsFor || l.refused && age >= refusedLimitsFor)
+}
+
+func (l *limits) refuse() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refused = true
+}
+
+// renewLimits reads quotas again when that is due. Without an answer those of before
+// count.
+func (p *Provider) renewLimits(ctx context.Context) {
+	if p.limits.old(p.now()) {
+		_ = p.ReadLimits(ctx) // the next look asks again
+	}
 }
 
 // ReadLimits asks AWS for the account's quotas, so that from now on what exceeds them
 // is refused before anything is done, and what a raised quota allows is not. Whoever
-// opens an account asks once: a process never lowers what it was told, since rules
-// that a default would not allow may be in use.
+// opens an account asks once; from then on they are asked again after an hour, and when
+// something exceeds one.
 func (p *Provider) ReadLimits(ctx context.Context) error {
 	most := map[string]int{}
 	pages := elb.NewDescribeAccountLimitsPaginator(p.calls.elb, &elb.DescribeAccountLimitsInput{PageSize: aws.Int32(pageSize)})
@@ -58,12 +91,13 @@ func (p *Provider) ReadLimits(ctx context.Context) error {
 	}
 	p.limits.mu.Lock()
 	defer p.limits.mu.Unlock()
-	p.limits.most = most
+	p.limits.most, p.limits.read, p.limits.refused = most, p.now(), false
 	return nil
 }
 
 // Offers implements providers.Compiler, by the account's quotas.
 func (p *Provider) Offers(raw json.RawMessage) (lbmodel.Features, []lbmodel.Finding) {
+	p.noteBuckets(raw)
 	features, findings := p.Compiler.Offers(p.limited(raw))
 	return features, append(findings, p.elsewhere(raw)...)
 }
@@ -74,7 +108,23 @@ func (p *Provider) Compile(gw lbmodel.Gateway) (own, shared lbmodel.Graph, findi
 		return lbmodel.Graph{}, lbmodel.Graph{}, nil // Offers told
 	}
 	gw.Settings = p.limited(gw.Settings)
-	return p.Compiler.Compile(gw)
+	own, shared, findings = p.Compiler.Compile(gw)
+	if slices.ContainsFunc(findings, func(f lbmodel.Finding) bool { return f.Code == lbmodel.CodeQuota }) {
+		p.limits.refuse()
+	}
+	return own, shared, findings
+}
+
+// room says whether there is place for one more of a resource in the region, by quotas
+// that are not old.
+func (p *Provider) room(ctx context.Context, op string, id lbmodel.ID, spec lbmodel.Spec) error {
+	err := p.limits.room(op, id, spec)
+	if err == nil {
+		return nil
+	}
+	p.limits.refuse()
+	p.renewLimits(ctx)
+	return p.limits.room(op, id, spec)
 }
 
 // Endpoints implements providers.Compiler, by the account's quotas.

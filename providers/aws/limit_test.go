@@ -2,8 +2,10 @@ package aws
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"gatehouse.dev/fake/awsapi"
 	"gatehouse.dev/lbmodel"
@@ -91,5 +93,46 @@ func TestRoom(t *testing.T) {
 	l.made(group, -1)
 	if err := l.room("CreateTargetGroup", id, group); err != nil {
 		t.Errorf("with room: %v", err)
+	}
+}
+
+// Why: quotas are raised while a process runs. They are read again when something exceeds
+// one, at most once a minute, and after an hour.
+func TestLimitsAreReadAgain(t *testing.T) {
+	s := newShop(t, awsapi.Config{Limits: map[string]int{limitGroups: 3, limitRules: 4}})
+	p := s.client(s.accountWorld)
+	if err := p.ReadLimits(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.limits.most[limitGroups], p.limits.most[limitRules] = 2, 3 // as they were then
+	p.limits.use(limitGroups, 2)
+	group, id := &TargetGroup{}, lbmodel.ID{Kind: KindTargetGroup, Name: "g"}
+	if err := p.room(t.Context(), "CreateTargetGroup", id, group); lbmodel.CodeOf(err) != lbmodel.CodeQuota {
+		t.Errorf("a third target group beyond a quota of 2: %v", err)
+	}
+	reads := func(want int, when string) {
+		t.Helper()
+		if n := s.calls()["DescribeAccountLimits"]; n != want {
+			t.Errorf("quotas were read %d times, want %d: %s", n, want, when)
+		}
+	}
+	reads(1, "they were a moment ago")
+	s.clock.Advance(2 * time.Minute)
+	if err := p.room(t.Context(), "CreateTargetGroup", id, group); err != nil {
+		t.Errorf("the quota was raised: %v", err)
+	}
+	reads(2, "a create was refused")
+	p.limits.most[limitRules] = 3
+	gw := shopGateway("edge", 4, 1, 2)
+	if _, _, found := p.Compile(gw); len(found) != 1 || found[0].Code != lbmodel.CodeQuota {
+		t.Errorf("a fourth rule beyond a quota of 3: %v", found)
+	}
+	for n, after := range []time.Duration{2 * time.Minute, 10 * time.Minute, 2 * time.Hour} {
+		s.clock.Advance(after)
+		must2(p.Observe(t.Context(), lbmodel.Owner{Cluster: "c1"}, nil))(t)
+		reads([]int{3, 3, 4}[n], fmt.Sprint(after, " later"))
+	}
+	if _, _, found := p.Compile(gw); len(found) > 0 {
+		t.Errorf("the quota was raised: %v", found)
 	}
 }

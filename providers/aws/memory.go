@@ -126,6 +126,8 @@ type group struct {
 	health     map[lbmodel.Target]lbmodel.Health
 	healthAt   time.Time // zero: read it
 	full       bool      // it had no room for new targets
+	draining   int       // targets that were deregistered, until
+	drained    time.Time
 }
 
 // clusterName is the cluster whose things are observed.

@@ -26,7 +26,7 @@ var (
 // things cost their part of a page and no call of their own: what is not named as ours
 // are is not asked for its tags.
 func (p *Provider) Observe(ctx context.Context, owner lbmodel.Owner, named []lbmodel.Handle) (lbmodel.Graph, error) {
-	o := &observer{Provider: p, owner: owner, named: named, out: lbmodel.Graph{}, ids: map[string]lbmodel.ID{}, fronts: map[string]*frontView{}}
+	o := &observer{Provider: p, owner: owner, named: named, out: lbmodel.Graph{}, ids: map[string]lbmodel.ID{}, fronts: map[string]*frontView{}, rules: map[string][]types.Rule{}}
 	err := inOrder(ctx, o.list, o.readTags, o.listFronts, o.readRules, o.readGroups, o.readSecurity, o.readTrust)
 	if err != nil {
 		return nil, codeError("Observe", noID, err)
@@ -59,9 +59,10 @@ type observer struct {
 	security  []ec2calls.Group
 	fronts    map[string]*frontView // load balancers whose listeners matter, by ARN
 
-	mu  sync.Mutex // guards what follows while reads are made side by side
-	ids map[string]lbmodel.ID
-	out lbmodel.Graph
+	mu    sync.Mutex              // guards what follows while reads are made side by side
+	rules map[string][]types.Rule // by listener, without the last one that each has
+	ids   map[string]lbmodel.ID
+	out   lbmodel.Graph
 }
 
 // frontView is what was read of one load balancer.
@@ -82,6 +83,9 @@ func (o *observer) list(ctx context.Context) error {
 		if lb.Type == types.LoadBalancerTypeEnumNetwork {
 			networks++
 		}
+	}
+	if o.owner.Name == "" {
+		o.renewLimits(ctx)
 	}
 	o.limits.use(limitNetworks, networks)
 	o.limits.use(limitApplications, len(o.balancers)-networks)

@@ -126,7 +126,7 @@ func (o *observer) askCertificate(ctx context.Context, arn string) error {
 // somebody else's.
 func (o *observer) askIndex(ctx context.Context, arns []string) error {
 	found := map[string]tags{}
-	if err := o.indexed(ctx, "acm:certificate", func(arn string, t tags) { found[arn] = t }); err != nil {
+	if err := o.indexed(ctx, []string{"acm:certificate"}, func(arn string, t tags) { found[arn] = t }); err != nil {
 		return err
 	}
 	for _, arn := range arns {

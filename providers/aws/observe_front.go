@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -105,49 +106,89 @@ func (o *observer) readRules(ctx context.Context) error {
 			o.ids[arn] = lbmodel.ID{Kind: KindListener, Location: o.calls.region, Name: t[tagID]}
 		}
 	}
+	if err := each(ctx, listeners, o.listRules); err != nil {
+		return err
+	}
+	if err := o.askTags(ctx, o.ruleARNs()); err != nil {
+		return err
+	}
+	for _, arn := range slices.Sorted(maps.Keys(o.rules)) {
+		o.showRules(arn, o.rules[arn])
+	}
 	if err := each(ctx, listeners, o.readListener); err != nil {
 		return err
 	}
+	o.noteStrays()
 	o.showFronts()
 	return nil
 }
 
-// readListener reads what is in one listener. A Network Load Balancer's has no rules
-// of ours.
+// noteStrays remembers which load balancers of others' hold something of ours: when it is
+// not wanted any more, nobody names them.
+func (o *observer) noteStrays() {
+	for _, f := range sortedFronts(o.fronts) {
+		if f.ours {
+			continue
+		}
+		holds := false
+		for _, l := range f.listeners {
+			arn := aws.ToString(l.ListenerArn)
+			_, ours := o.ids[arn]
+			holds = holds || ours || slices.ContainsFunc(o.rules[arn], func(r types.Rule) bool {
+				t, _ := o.memory.tagsOf(aws.ToString(r.RuleArn))
+				return o.isOurs(t)
+			})
+		}
+		o.memory.with(func() {
+			if delete(o.memory.strays, f.arn()); holds {
+				o.memory.strays[f.arn()] = true
+			}
+		})
+	}
+}
+
+// readListener reads which certificates a listener of ours has.
 func (o *observer) readListener(ctx context.Context, l types.Listener) error {
 	arn := aws.ToString(l.ListenerArn)
-	if l.Protocol == types.ProtocolEnumHttp || l.Protocol == types.ProtocolEnumHttps {
-		if err := o.readRulesOf(ctx, arn); err != nil {
-			return exceptGone(err)
-		}
-	}
 	t, _ := o.memory.tagsOf(arn)
-	if id, ours := o.ids[arn]; ours && (l.Protocol == types.ProtocolEnumHttps || l.Protocol == types.ProtocolEnumTls) {
+	if id, ours := o.id(arn); ours && (l.Protocol == types.ProtocolEnumHttps || l.Protocol == types.ProtocolEnumTls) {
 		return exceptGone(o.readListenerCertificates(ctx, id, arn, t))
 	}
 	return nil
 }
 
-func (o *observer) readRulesOf(ctx context.Context, listener string) error {
+// listRules reads the rules of one listener. A Network Load Balancer's has none of ours.
+func (o *observer) listRules(ctx context.Context, l types.Listener) error {
+	if l.Protocol != types.ProtocolEnumHttp && l.Protocol != types.ProtocolEnumHttps {
+		return nil
+	}
+	arn := aws.ToString(l.ListenerArn)
+	pages := elb.NewDescribeRulesPaginator(o.calls.elb, &elb.DescribeRulesInput{ListenerArn: &arn, PageSize: aws.Int32(pageSize)})
 	var rules []types.Rule
-	pages := elb.NewDescribeRulesPaginator(o.calls.elb, &elb.DescribeRulesInput{ListenerArn: &listener, PageSize: aws.Int32(pageSize)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return err
+			return exceptGone(err)
 		}
 		rules = append(rules, page.Rules...)
 	}
-	rules = slices.DeleteFunc(rules, func(r types.Rule) bool { return aws.ToBool(r.IsDefault) })
-	arns := make([]string, len(rules))
-	for i, r := range rules {
-		arns[i] = aws.ToString(r.RuleArn)
-	}
-	if err := o.askTags(ctx, arns); err != nil {
-		return err
-	}
-	o.showRules(listener, rules)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.rules[arn] = slices.DeleteFunc(rules, func(r types.Rule) bool { return aws.ToBool(r.IsDefault) })
 	return nil
+}
+
+// ruleARNs are those of all rules, sorted: their tags are asked for together, whichever
+// listener they are in.
+func (o *observer) ruleARNs() []string {
+	var out []string
+	for _, rules := range o.rules {
+		for _, r := range rules {
+			out = append(out, aws.ToString(r.RuleArn))
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // showRules shows the rules of a listener. Of two of one name the first one is asked

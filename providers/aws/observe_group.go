@@ -2,6 +2,8 @@ package aws
 
 import (
 	"context"
+	"hash/fnv"
+	"io"
 	"maps"
 	"slices"
 	"time"
@@ -14,8 +16,18 @@ import (
 )
 
 // attributesFor is how long the attributes of a target group are taken for what they
-// were. They cost one call for each group, and hardly anybody turns them by hand.
+// were. They cost one call for each group, and hardly anybody turns them by hand. A
+// process that starts takes those of a group for AWS's defaults whose tags say that
+// nothing was ever set there, and looks at some with each scan for drift.
 const attributesFor = 30 * time.Minute
+
+// firstLook is when to take a group's attributes for read that were not: which of them
+// are read by the next scans is spread.
+func firstLook(arn string, now time.Time) time.Time {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, arn) // a hash takes everything
+	return now.Add(-time.Duration(h.Sum64() % uint64(attributesFor)))
+}
 
 // readGroups reads what is in our target groups.
 func (o *observer) readGroups(ctx context.Context) error {
@@ -66,8 +78,13 @@ func (m *memory) groupOf(arn string, id lbmodel.ID) *group {
 func (o *observer) attributesOf(ctx context.Context, id lbmodel.ID, arn string) (map[string]string, error) {
 	var known map[string]string
 	now := o.now()
+	t, _ := o.memory.tagsOf(arn)
 	o.memory.with(func() {
-		if g := o.memory.groups[arn]; g != nil && now.Sub(g.readAt) < attributesFor {
+		g := o.memory.groupOf(arn, id)
+		if g.readAt.IsZero() && t[tagTurned] == "" {
+			g.attributes, g.readAt = map[string]string{}, firstLook(arn, now)
+		}
+		if now.Sub(g.readAt) < attributesFor {
 			known = maps.Clone(g.attributes)
 		}
 	})

@@ -76,11 +76,15 @@ func (p bundlePlace) location() location {
 	return location{bucket: p.Bucket, prefix: p.Key[:strings.LastIndexByte(p.Key, '/')+1]}
 }
 
-// listBundles finds what looks like bundles.
+// listBundles finds what looks like bundles. A bucket that must not be listed is of no
+// other class's concern: of what its trust stores read, their tags tell.
 func (o *observer) listBundles(ctx context.Context, at location, places map[bundlePlace]bool) error {
 	pages := s3.NewListObjectsV2Paginator(o.calls.s3, &s3.ListObjectsV2Input{Bucket: &at.bucket, Prefix: &at.prefix})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
+		if codeOf(err) == lbmodel.CodeDenied {
+			return nil
+		}
 		if err != nil {
 			return exceptGone(err)
 		}

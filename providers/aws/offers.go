@@ -47,6 +47,10 @@ var commonOffers = map[lbmodel.Feature]lbmodel.Support{
 	lbmodel.FeatureHealth: inRange, lbmodel.FeatureBackendTLSUnverified: lbmodel.Yes,
 }
 
+// unclaimed are those of which Gateway API asks more: gRPC and HTTP/2 on listeners of HTTP,
+// backends by server name, and redirects that change nothing but a part of the path.
+var unclaimed = []lbmodel.Feature{lbmodel.FeatureGRPC, lbmodel.FeatureH2C, lbmodel.FeatureTLSPassthrough, lbmodel.FeatureRedirectPath}
+
 // The limits of both that no quota raises.
 const (
 	maxBackends = 5  // target groups of an action
@@ -64,8 +68,9 @@ var assumed = map[settings.Assumption][]lbmodel.Feature{
 func (Compiler) Offers(raw json.RawMessage) (lbmodel.Features, []lbmodel.Finding) {
 	s, findings := readSettings(raw)
 	out := lbmodel.Features{
-		Has:    map[lbmodel.Feature]lbmodel.Support{},
-		Limits: lbmodel.Limits{BackendsPerForward: maxBackends, Roots: maxRoots, EndpointsPerPool: s.Quotas.TargetsPerGroup},
+		Has:       map[lbmodel.Feature]lbmodel.Support{},
+		Limits:    lbmodel.Limits{BackendsPerForward: maxBackends, Roots: maxRoots, EndpointsPerPool: s.Quotas.TargetsPerGroup},
+		Unclaimed: unclaimed,
 	}
 	offer(out.Has, commonOffers)
 	if s.Flavour != settings.Network {

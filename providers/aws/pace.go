@@ -127,15 +127,6 @@ func bucketOf(op string) string {
 	}
 }
 
-type backgroundKey struct{}
-
-// inBackground marks requests that nobody waits for: they leave room for others.
-func inBackground(ctx context.Context) context.Context {
-	return context.WithValue(ctx, backgroundKey{}, true)
-}
-
-func isBackground(ctx context.Context) bool { return ctx.Value(backgroundKey{}) != nil }
-
 // Pacer keeps a region's requests within AWS's token buckets. Edits wait in the order
 // in which they come. Looks in the background go when the account's bucket has more
 // than the edits of the next moment could need. One Pacer is for all providers of an
@@ -197,7 +188,7 @@ func (p *Pacer) Wait(ctx context.Context, op string) error {
 // keptFree are the tokens of the account that a request leaves to others: one in the
 // background leaves what edits may need.
 func keptFree(ctx context.Context) float64 {
-	if isBackground(ctx) {
+	if providers.IsBackground(ctx) {
 		return background
 	}
 	return 0

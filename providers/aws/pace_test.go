@@ -72,7 +72,7 @@ func TestPacedRequestsAreNeverThrottled(t *testing.T) {
 func TestLooksGiveWayToEdits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPacer(providers.Clock{})
-		behind, stop := context.WithCancel(inBackground(t.Context()))
+		behind, stop := context.WithCancel(providers.InBackground(t.Context()))
 		var looks sync.WaitGroup
 		for range 300 {
 			looks.Go(func() {
@@ -106,7 +106,7 @@ func TestLooksEnd(t *testing.T) {
 		began := time.Now()
 		var looks sync.WaitGroup
 		for range 120 {
-			looks.Go(func() { _ = p.Wait(inBackground(t.Context()), "elb:DescribeRules") })
+			looks.Go(func() { _ = p.Wait(providers.InBackground(t.Context()), "elb:DescribeRules") })
 		}
 		looks.Wait()
 		if took := time.Since(began).Round(100 * time.Millisecond); took != 10*time.Second {

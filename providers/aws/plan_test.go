@@ -21,7 +21,7 @@ func graphOf(gw lbmodel.Gateway, have lbmodel.Graph) lbmodel.Graph {
 // step: needs are there, nothing in use goes, no port or priority is held twice; and
 // after it nothing is left to do.
 func TestPlansHaveASafeOrder(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := uint64(firstCall(t) % 3); seed < 60; seed += 3 { // each run tries a third
 		have := graphOf(newDice(seed).gateway(strictSettings), nil)
 		want := graphOf(newDice(seed+1).gateway([]string{strictSettings, assumedSettings, string(settingsWith(`"scheme":"internet-facing"`)), string(settingsWith(`"flavour":"ApplicationBehindNetwork"`))}[seed%4]), have)
 		plan, err := lbmodel.Diff(want, have, have)

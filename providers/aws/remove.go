@@ -199,6 +199,7 @@ func (m *memory) noteLeaving(want, have lbmodel.Graph) {
 			m.buckets[bundlePlace{b.Bucket, b.Key}.location()] = true
 		}
 	}
+	stays := neededByOthers(have)
 	for id, r := range have {
 		if r.Hold != lbmodel.Own {
 			continue
@@ -207,7 +208,7 @@ func (m *memory) noteLeaving(want, have lbmodel.Graph) {
 		case KindLoadBalancer, KindListener, KindTargetGroup:
 			delete(m.leaving, string(r.Handle))
 			delete(m.usedBy, string(r.Handle))
-			if _, wanted := want[id]; !wanted {
+			if _, wanted := want[id]; !wanted && !stays[id] {
 				m.leaving[string(r.Handle)] = struct{}{}
 			}
 		}
@@ -223,6 +224,30 @@ func (m *memory) noteLeaving(want, have lbmodel.Graph) {
 			m.noteUsers(have, &spec.Default, refTo(id))
 		}
 	}
+}
+
+// neededByOthers are the resources that something of somebody else's is in, or leads to:
+// no plan deletes them, so what is in them does not go by itself.
+func neededByOthers(have lbmodel.Graph) map[lbmodel.ID]bool {
+	out := map[lbmodel.ID]bool{}
+	var mark func(r lbmodel.Resource)
+	mark = func(r lbmodel.Resource) {
+		if r.Spec == nil {
+			return
+		}
+		for _, need := range r.Spec.Needs() {
+			if !out[need] {
+				out[need] = true
+				mark(have[need])
+			}
+		}
+	}
+	for _, r := range have {
+		if r.Hold == lbmodel.External {
+			mark(r)
+		}
+	}
+	return out
 }
 
 // noteUsers takes down that groups are used in a listener: one of its load balancer's.

@@ -1,11 +1,16 @@
 package aws
 
 import (
+	"net"
+
 	"gatehouse.dev/lbmodel"
 )
 
 // TargetGroup is how the endpoints of a pool are spoken to and tried. All but
 // health check and attributes cannot be changed. One load balancer uses it.
+//
+// It is not lbmodel.Protected: neither kind of load balancer presents a certificate to a
+// backend, so no hop of AWS's is mutual TLS that could be given up.
 type TargetGroup struct {
 	Protocol   string            `json:"protocol"` // HTTP, HTTPS, TCP, TLS, UDP
 	Version    string            `json:"version,omitzero"`
@@ -59,6 +64,8 @@ type Targets struct {
 	// are there stay.
 	Unknown bool `json:"unknown,omitzero"`
 
+	most   int  // the group's quota; 0 is not known
+	nodes  bool // endpoints are registered as the instances that they run on
 	source lbmodel.Source
 }
 
@@ -91,4 +98,12 @@ func (t *Targets) Flows(have lbmodel.Spec) bool {
 // Structure implements lbmodel.Flowing.
 func (t *Targets) Structure() lbmodel.Spec {
 	return &Targets{Group: t.Group, Unknown: true, source: t.source}
+}
+
+// Named implements providers.Naming: what runs on an instance is as healthy as that.
+func (t *Targets) Named(e lbmodel.Endpoint) lbmodel.Target {
+	if !t.nodes {
+		return e.Target()
+	}
+	return lbmodel.Target(net.JoinHostPort(instanceID.FindString(e.Instance), portText(e.Port)))
 }

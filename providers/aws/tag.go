@@ -27,9 +27,10 @@ const (
 	tagNamespace = tagPrefix + "namespace"
 	tagOwner     = tagPrefix + "owner"
 	tagUID       = tagPrefix + "uid"
-	tagID        = tagPrefix + "id"      // the name of the resource's ID
-	tagSpec      = tagPrefix + "spec."   // and a number: what AWS has no field for, see packed
-	tagDropped   = tagPrefix + "dropped" // since when it is kept although nobody wants it
+	tagID        = tagPrefix + "id"         // the name of the resource's ID
+	tagSpec      = tagPrefix + "spec."      // and a number: what AWS has no field for, see packed
+	tagTurned    = tagPrefix + "attributes" // of a target group: attributes were set
+	tagDropped   = tagPrefix + "dropped"    // since when it is kept although nobody wants it
 )
 
 // tags are those of one thing.

@@ -22,9 +22,9 @@ const (
 var root = filepath.Join("..", "..")
 
 // manage runs the manager beside the cluster, with the rights that are shipped
-// and the fake cloud and its data plane inside, until the test ends. It must end when
-// it is asked to.
-func manage(t *testing.T, c *cluster.Cluster, program string) {
+// and the fake cloud and its data plane inside, until the test ends. Flags are further
+// ones. It must end when it is asked to.
+func manage(t *testing.T, c *cluster.Cluster, program string, flags ...string) {
 	t.Helper()
 	for _, name := range []string{"namespace.yaml", "rbac.yaml"} {
 		c.ApplyFile(t, filepath.Join(root, "deploy", name))
@@ -37,9 +37,9 @@ func manage(t *testing.T, c *cluster.Cluster, program string) {
 	if err := c.WriteKubeconfig(kubeconfig, who); err != nil {
 		t.Fatal(err)
 	}
-	r := programs.Run(t, "manager", program, "--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
-		"--leader-elect-resource-namespace="+managerNamespace, "--authentication-skip-lookup=true",
-		"--bind-address=127.0.0.1", "--cluster-name=conformance")
+	r := programs.Run(t, "manager", program, append([]string{"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+		"--leader-elect-resource-namespace=" + managerNamespace, "--authentication-skip-lookup=true",
+		"--bind-address=127.0.0.1", "--cluster-name=conformance"}, flags...)...)
 	t.Cleanup(func() {
 		select {
 		case <-r.Ended():

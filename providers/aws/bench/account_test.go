@@ -30,6 +30,7 @@ type lab struct {
 	since   map[string]time.Time // when a target of a group was first seen, by both names
 	served  map[string]bool      // groups that had a healthy target
 	emptied int                  // how often one that had, had none after a call
+	edit    time.Duration        // how long an edit took, among other things
 	stop    int                  // calls until the process is killed; 0 is never
 }
 
@@ -110,7 +111,8 @@ func (l *lab) look(groups []serve.TargetGroup, now time.Time) {
 type result struct {
 	calls   tally
 	took    time.Duration
-	refused int // calls that were throttled
+	waits   time.Duration // what AWS itself takes at least: checks, draining
+	refused int           // calls that were throttled
 	emptied int
 }
 

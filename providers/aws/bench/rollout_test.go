@@ -21,7 +21,15 @@ func rollouts() []scenario {
 		{name: "(d) 20 pods, 5 by 5", peer: "8 writes", run: func(l *lab) (result, tally) { return rollout(l, 20, 5) }, check: writes(8)},
 		{name: "(d) 20 pods, one by one", peer: "40 writes", run: func(l *lab) (result, tally) { return rollout(l, 20, 1) }, check: writes(40)},
 		{name: "(d) 2 pods of a service behind 50 routes", peer: "100 writes, groups empty for 0.76 s, the last after 20 s", run: behindMany, check: writes(2)},
-		{name: "(d) 1000 pods within the quota of 1000", large: true, peer: "not measured", run: func(l *lab) (result, tally) { return rollout(l, 1000, 1000) }, check: steady},
+		{name: "(d) 1000 pods within the quota of 1000", large: true, peer: "not measured", run: full, check: func(t *testing.T, f figure) {
+			if n := f.calls.total(); n > 120 || f.calls.writes() > 16 {
+				t.Errorf("%d calls, of which %d change something; want 120 and 16 at most: %v", n, f.calls.writes(), f.calls)
+			}
+			if floor := f.floor(); f.took > floor+floor/5 {
+				t.Errorf("it took %s, and the floor is %s", f.took, floor)
+			}
+			steady(t, f)
+		}},
 	}
 }
 
@@ -49,6 +57,14 @@ func rollout(l *lab, n, wave int) (result, tally) {
 			l.target(gw)
 		}
 	}), nil
+}
+
+// full is a rollout in a group that has no room for the new beside the old. In each of
+// four waves a quarter drains for five minutes, and the next one's checks must pass.
+func full(l *lab) (result, tally) {
+	out, _ := rollout(l, 1000, 1000)
+	out.waits = 4 * (5*time.Minute + initial)
+	return out, tally{"DeregisterTargets": 8, "RegisterTargets": 8} // 200 targets a call
 }
 
 func behindMany(l *lab) (result, tally) {
