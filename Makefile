@@ -56,6 +56,10 @@ bench-mesh: ## figures of mesh members: CA rotations, onboarding and 1,000 gatew
 bench-aws: ## figures of the AWS provider on the emulator: calls and virtual seconds, with floors and another controller's beside
 	go test -count=1 -timeout 30m -v -run Figures ./providers/aws/bench/ -args -tables
 
+.PHONY: bench-gcp
+bench-gcp: ## figures of the Google Cloud provider on the emulator: calls, operations and virtual seconds, with floors beside
+	go test -count=1 -timeout 30m -v -run Figures ./providers/gcp/bench/ -args -tables
+
 .PHONY: conformance
 conformance: kube ## the whole Gateway API conformance suite, in five profiles; the report goes to docs/conformance
 	$(STATIC) ./test/conformance/run.sh
@@ -67,6 +71,10 @@ conformance-check: kube ## the whole conformance suite, without writing the repo
 .PHONY: conformance-core
 conformance-core: kube ## its core tests only
 	$(STATIC) ./test/conformance/run.sh -core
+
+.PHONY: conformance-aws
+conformance-aws: kube ## the suite on the provider aws, over an emulated account whose load balancers serve; the report goes to docs/conformance
+	$(STATIC) ./test/conformance/run.sh aws
 
 .PHONY: lint
 lint: ## vet, format, golangci-lint, and a tidy go.mod
@@ -85,7 +93,7 @@ fuzz: ## a minute of each fuzz target (not part of test)
 
 .PHONY: generate
 generate: ## deepcopy, CRDs, the copies of Gateway API's CRDs, the README's matrix
-	$(TOOL) controller-gen object paths=./api/... paths=./fake/settings/... paths=./providers/aws/settings/...
+	$(TOOL) controller-gen object paths=./api/... paths=./fake/settings/... paths=./providers/aws/settings/... paths=./providers/gcp/settings/...
 	$(TOOL) controller-gen crd:crdVersions=v1 paths=./api/... output:crd:dir=deploy/crds
 	go run ./internal/manifest/gencrds
 	go run ./fake/gcpapi/schema/gen

@@ -174,7 +174,8 @@ which these matter most:
 |---|---|---|
 %s
 The fake provider adds ` + "`--fake-cloud`, `--fake-cloud-token` and `--fake-state-dir`" + `; AWS's ` + "`--aws-region`" + `
-(without it there is none of AWS's), ` + "`--aws-profile`, `--aws-role`, `--aws-external-id` and `--aws-endpoint`" + `.
+(without it there is none of AWS's), ` + "`--aws-profile`, `--aws-role`, `--aws-external-id` and `--aws-endpoint`" + `;
+Google Cloud's ` + "`--gcp-project`" + ` (likewise), ` + "`--gcp-service-account`" + `, ` + "`--gcp-quota-project`" + ` and ` + "`--gcp-endpoint`" + `.
 
 ## Configuration file
 
@@ -193,6 +194,7 @@ services:
 providers:
   fake: {address: "unix:///run/gatehouse/cloud.sock"}
   aws: {region: eu-west-1}
+  gcp: {project: my-project}
 ` + "```" + `
 
 | field | default | |
@@ -215,6 +217,15 @@ providers:
 | ` + "`profile`" + ` | of the shared AWS configuration files; empty is AWS_PROFILE |
 | ` + "`role`, `externalID`" + ` | ARN of a role to assume with the credentials that are found, and what its trust policy may ask for |
 | ` + "`endpoint`" + ` | URL that answers for all services; empty is AWS_ENDPOINT_URL, or AWS |
+
+` + "`providers.gcp`" + `; see [the guide](../howto/gcp.md):
+
+| field | |
+|---|---|
+| ` + "`project`" + ` | where the load balancers live, by its ID; empty is that this process has none of Google Cloud's |
+| ` + "`serviceAccount`" + ` | e-mail address of one to act as, with the credentials that are found; empty is GOOGLE_IMPERSONATE_SERVICE_ACCOUNT, or none |
+| ` + "`quotaProject`" + ` | whose rates requests count against; empty is GOOGLE_CLOUD_QUOTA_PROJECT, or the credentials' own |
+| ` + "`endpoint`" + ` | URL that answers for all APIs; empty is GATEHOUSE_GCP_ENDPOINT, or Google Cloud |
 
 ## Metrics
 

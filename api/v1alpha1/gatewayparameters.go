@@ -5,6 +5,7 @@ import (
 
 	fake "gatehouse.dev/fake/settings"
 	aws "gatehouse.dev/providers/aws/settings"
+	gcp "gatehouse.dev/providers/gcp/settings"
 )
 
 // GatewayParameters says how a class of gateways, or one gateway, is run. A
@@ -33,7 +34,7 @@ type GatewayParameters struct {
 // are the values that a Gateway API user without parameters would expect.
 //
 // A new provider adds its field below and its has() to this one rule:
-// +kubebuilder:validation:XValidation:rule="[has(self.aws), has(self.fake)].exists_one(section, section)",message="set exactly one provider section: aws, fake"
+// +kubebuilder:validation:XValidation:rule="[has(self.aws), has(self.fake), has(self.gcp)].exists_one(section, section)",message="set exactly one provider section: aws, fake, gcp"
 type GatewayParametersSpec struct {
 	// Apply says whether changes of structure are made at once (Auto), when a
 	// person approved them in the GatewayPlan (Approve), or never (PlanOnly).
@@ -57,7 +58,10 @@ type GatewayParametersSpec struct {
 	Deletion DeletionPolicy `json:"deletion,omitempty"`
 
 	// MinimumBackendTLS is the least protection of the hop from the gateway to a
-	// backend. What is below it is refused, never programmed.
+	// backend. What is below it is refused, never programmed. Unverified, in a
+	// class's parameters, also says that encryption alone will do for a
+	// BackendTLSPolicy where the provider verifies no backend at all; without it
+	// such a policy is refused.
 	// +optional
 	// +kubebuilder:default=None
 	MinimumBackendTLS TLSLevel `json:"minimumBackendTLS,omitempty"`
@@ -91,6 +95,11 @@ type GatewayParametersSpec struct {
 	// Fake are the settings of the in-memory provider gatehouse.dev/fake.
 	// +optional
 	Fake *fake.Settings `json:"fake,omitempty"`
+
+	// GCP are the settings of Google Cloud's Application and Network Load Balancers,
+	// gatehouse.dev/gcp.
+	// +optional
+	GCP *gcp.Settings `json:"gcp,omitempty"`
 }
 
 // HeldObject names one cloud object in the cloud's own terms.

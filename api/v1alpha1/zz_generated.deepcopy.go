@@ -7,6 +7,7 @@ package v1alpha1
 import (
 	fakesettings "gatehouse.dev/fake/settings"
 	"gatehouse.dev/providers/aws/settings"
+	gcpsettings "gatehouse.dev/providers/gcp/settings"
 	"k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	apisv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -140,6 +141,11 @@ func (in *GatewayParametersSpec) DeepCopyInto(out *GatewayParametersSpec) {
 	if in.Fake != nil {
 		in, out := &in.Fake, &out.Fake
 		*out = new(fakesettings.Settings)
+		(*in).DeepCopyInto(*out)
+	}
+	if in.GCP != nil {
+		in, out := &in.GCP, &out.GCP
+		*out = new(gcpsettings.Settings)
 		(*in).DeepCopyInto(*out)
 	}
 }

@@ -25,9 +25,9 @@ func run() int {
 	defer stop()
 	// The first signal asks; with the handler gone, the second one ends at once.
 	context.AfterFunc(ctx, stop)
-	f, a := &fake{}, &amazon{}
+	f, a, g := &fake{}, &amazon{}, &google{}
 	cmd, err := ccm.Command(ctx, ccm.Config{
-		Providers: []ccm.Provider{a.provider(), f.provider()},
+		Providers: []ccm.Provider{a.provider(), f.provider(), g.provider()},
 		Clouds:    []ccm.Cloud{{Name: "fake", Provider: "fake", Machine: f.machine}},
 	})
 	if err != nil {

@@ -32,7 +32,7 @@ func run(embedded local.Config) int {
 	// The first signal asks; with the handler gone, the second one ends at once.
 	context.AfterFunc(ctx, stop)
 	config := cli.Config{
-		Providers: []cli.Provider{fake(embedded), amazon()},
+		Providers: []cli.Provider{fake(embedded), amazon(), google()},
 		Meshes:    meshes,
 		Extra:     []func(cli.Env) *cobra.Command{demo.Command, fakeCloud, fakes},
 	}

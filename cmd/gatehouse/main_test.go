@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TERM", "xterm")
 			env.Setenv("NL", "\n")
 			env.Values[agentValue] = new(agents)
-			for _, example := range []string{"shop", "service", "mesh", "aws"} {
+			for _, example := range []string{"shop", "service", "mesh", "aws", "gcp"} {
 				if err := os.CopyFS(filepath.Join(env.WorkDir, example), os.DirFS(filepath.Join("..", "..", "examples", example))); err != nil {
 					return err
 				}
@@ -68,6 +68,9 @@ func TestScripts(t *testing.T) {
 			"awsaccount": awsAccount,
 			"awscalls":   awsCalls,
 			"awsempty":   awsEmpty,
+			"gcpproject": gcpProject,
+			"gcpcalls":   gcpCalls,
+			"gcpempty":   gcpEmpty,
 		},
 	})
 }

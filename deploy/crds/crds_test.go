@@ -27,7 +27,7 @@ func TestRules(t *testing.T) {
 		want                 string // part of the one error; "" for none
 	}{
 		{name: "one provider", kind: "GatewayParameters", now: "spec: {fake: {}}"},
-		{name: "no provider", kind: "GatewayParameters", now: "spec: {}", want: "set exactly one provider section: aws, fake"},
+		{name: "no provider", kind: "GatewayParameters", now: "spec: {}", want: "set exactly one provider section: aws, fake, gcp"},
 		{name: "held twice", kind: "GatewayParameters", now: "spec: {fake: {}, held: [{kind: a b, id: x}]}", want: "spec.held[0].kind"},
 		{name: "unknown level", kind: "GatewayParameters", now: "spec: {fake: {}, minimumBackendTLS: Some}", want: "Unsupported value"},
 		{name: "smallest binding", kind: "MeshBinding", now: binding + "}"},

@@ -53,12 +53,13 @@ func (Compiler) Compile(gw lbmodel.Gateway) (own, shared lbmodel.Graph, findings
 
 // Endpoints implements providers.Compiler: the endpoints of a pool are in the
 // NetworkEndpoints of its groups, and their ports in its firewall rule. All of it is
-// shared: whose gateway asks makes no difference.
+// shared: whose gateway asks makes no difference. The groups are there already.
 func (Compiler) Endpoints(owner lbmodel.Owner, pool lbmodel.Pool, raw json.RawMessage) lbmodel.Graph {
 	c := newCompiler(lbmodel.Gateway{Owner: owner, Settings: raw})
 	if c.heldService(&pool) == "" && c.judgePool(&pool) == nil {
 		c.addEndpoints(&pool)
 	}
+	maps.DeleteFunc(c.shared, func(id lbmodel.ID, _ lbmodel.Resource) bool { return id.Kind == KindNetworkEndpointGroup })
 	return c.shared
 }
 

@@ -124,7 +124,7 @@ func labelsOf(labels map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		k := strings.TrimLeft(labelText(key), "-_0123456789")
-		if _, taken := out[k]; k != "" && !taken {
+		if _, taken := out[k]; k != "" && k != labelUnwanted && !taken {
 			out[k] = labelText(labels[key])
 		}
 	}

@@ -50,7 +50,7 @@ func (c *compiler) addPools() {
 			c.refuse(p.Source, c.source, "%v", placed.wrong)
 			continue
 		}
-		groups := c.addEndpoints(p)
+		groups, firewall := c.addEndpoints(p)
 		c.judgeEndpoints(p)
 		var tls *TLSSettings
 		if tls, placed.wrong = c.tlsSettings(p); placed.wrong != nil {
@@ -58,7 +58,8 @@ func (c *compiler) addPools() {
 			continue
 		}
 		placed.spec = c.backendService(p, groups)
-		placed.spec.TLSSettings = tls
+		placed.spec.firewall = firewall
+		placed.spec.TLSSettings, placed.spec.presents = tls, tls != nil && p.TLS.Identity != ""
 		c.addService(placed, nil)
 	}
 }
@@ -227,8 +228,7 @@ func (c *compiler) groupType(p *lbmodel.Pool) string {
 // addEndpoints adds a pool's network endpoint groups with their endpoints, and what
 // lets the load balancer reach them. It is the part of Compile that the fast path
 // repeats; the groups themselves never change.
-func (c *compiler) addEndpoints(p *lbmodel.Pool) []Ref {
-	var out []Ref
+func (c *compiler) addEndpoints(p *lbmodel.Pool) (out []Ref, firewall Ref) {
 	kind := c.groupType(p)
 	for _, location := range c.groupLocations(kind) {
 		spec := &NetworkEndpointGroup{NetworkEndpointType: kind, source: p.Source}
@@ -245,8 +245,7 @@ func (c *compiler) addEndpoints(p *lbmodel.Pool) []Ref {
 		c.share(id, &NetworkEndpoints{Group: ref, Endpoints: c.endpoints(p, location), Unknown: p.Endpoints == nil, source: p.Source})
 		out = append(out, ref)
 	}
-	c.addProbeFirewall(p)
-	return out
+	return out, c.addProbeFirewall(p)
 }
 
 // nodeSubnetwork is that of the nodes of a zone: where the network is.
@@ -272,16 +271,14 @@ func (c *compiler) endpoints(p *lbmodel.Pool, location string) []Endpoint {
 	if !slices.ContainsFunc(p.Endpoints, usable) {
 		usable = serving
 	}
-	out := []Endpoint{}
+	kind, out := c.groupType(p), []Endpoint{}
 	for i := range p.Endpoints {
-		e, at := c.endpoint(p, &p.Endpoints[i])
+		e, at := c.endpoint(kind, &p.Endpoints[i])
 		if at == location && usable(p.Endpoints[i]) {
 			out = append(out, e)
 		}
 	}
-	slices.SortFunc(out, func(a, b Endpoint) int {
-		return cmp.Or(strings.Compare(a.IPAddress, b.IPAddress), strings.Compare(a.Instance, b.Instance), strings.Compare(a.FQDN, b.FQDN), cmp.Compare(a.Port, b.Port))
-	})
+	slices.SortFunc(out, compareEndpoints)
 	out = slices.Compact(out)
 	return out[:min(len(out), c.endpointLimit(p)):len(out)]
 }
@@ -302,11 +299,11 @@ func (c *compiler) endpointLimit(p *lbmodel.Pool) int {
 // providerID is a node's, gce://project/zone/name.
 var providerID = regexp.MustCompile(`^gce://[^/]+/([^/]+)/([^/]+)$`)
 
-// endpoint is how one is attached, and where; "" is nowhere.
-func (c *compiler) endpoint(p *lbmodel.Pool, e *lbmodel.Endpoint) (_ Endpoint, location string) {
+// endpoint is how one is attached to groups of a type, and where; "" is nowhere.
+func (c *compiler) endpoint(kind string, e *lbmodel.Endpoint) (_ Endpoint, location string) {
 	node := providerID.FindStringSubmatch(e.Instance)
 	ip, err := netip.ParseAddr(e.Address)
-	switch kind := c.groupType(p); {
+	switch {
 	case kind == typeInternet && e.FQDN != "":
 		return Endpoint{FQDN: e.FQDN, Port: e.Port}, c.s.Location
 	case kind == typeInternet, err != nil, lbmodel.FamilyOf(ip) != lbmodel.IPv4:
@@ -334,9 +331,10 @@ func (c *compiler) hybridZone(e *lbmodel.Endpoint) string {
 // judgeEndpoints tells what of a pool will get no traffic. The rest does.
 func (c *compiler) judgeEndpoints(p *lbmodel.Pool) {
 	var lost []string
+	kind := c.groupType(p)
 	for i := range p.Endpoints {
 		e := &p.Endpoints[i]
-		if _, at := c.endpoint(p, e); serving(*e) && !slices.Contains(c.groupLocations(c.groupType(p)), at) {
+		if _, at := c.endpoint(kind, e); serving(*e) && !slices.Contains(c.groupLocations(kind), at) {
 			lost = append(lost, string(e.Target()))
 		}
 	}
@@ -345,7 +343,7 @@ func (c *compiler) judgeEndpoints(p *lbmodel.Pool) {
 			"%d of %d endpoints get no traffic, such as %s: they need an IPv4 address and (but for gcp.endpointType %s) a node with a providerID "+
 				"gce://PROJECT/ZONE/NAME in one of gcp.zones %s; the others are served", len(lost), len(p.Endpoints), lost[0], typeHybrid, strings.Join(c.s.Zones, ", "))
 	}
-	for _, at := range c.groupLocations(c.groupType(p)) {
+	for _, at := range c.groupLocations(kind) {
 		if n, limit := c.countAt(p, at), c.endpointLimit(p); n > limit {
 			c.exceed(p.Source, c.source, "%d endpoints are in %s, and a network endpoint group takes %d; the last get no traffic", n, at, limit)
 		}
@@ -353,9 +351,9 @@ func (c *compiler) judgeEndpoints(p *lbmodel.Pool) {
 }
 
 func (c *compiler) countAt(p *lbmodel.Pool, location string) int {
-	n := 0
+	n, kind := 0, c.groupType(p)
 	for i := range p.Endpoints {
-		if _, at := c.endpoint(p, &p.Endpoints[i]); at == location && serving(p.Endpoints[i]) {
+		if _, at := c.endpoint(kind, &p.Endpoints[i]); at == location && serving(p.Endpoints[i]) {
 			n++
 		}
 	}

@@ -6,6 +6,10 @@
 // encoding means the same whichever way the open question goes, or where the operator
 // vouches for the answer (settings.Assumption). See docs/decisions/0029.
 //
-// Here is the pure part: it makes no call and holds no credentials. Start with
-// [Compiler].
+// Of a project everything is read in all places, and what is ours is told by its
+// description: names alone are no proof. What others have made, and fields that no Spec
+// states, are never touched. Keys of certificates pass through and are never kept.
+//
+// The pure part is [Compiler]: it makes no call and holds no credentials. The rest is
+// [Provider]. Start there.
 package gcp

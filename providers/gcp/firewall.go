@@ -16,11 +16,12 @@ import (
 func probeRanges() []string { return []string{"130.211.0.0/22", "35.191.0.0/16"} }
 
 // addProbeFirewall lets probes and proxies reach the ports of a pool's endpoints. It is
-// shared like the endpoints: its ports are theirs.
-func (c *compiler) addProbeFirewall(p *lbmodel.Pool) {
+// shared like the endpoints: its ports are theirs. It returns the rule, if it is ours to
+// make.
+func (c *compiler) addProbeFirewall(p *lbmodel.Pool) Ref {
 	kind := c.groupType(p)
 	if c.s.Firewall == settings.FirewallNone || kind == typeInternet || kind == typeHybrid {
-		return
+		return ""
 	}
 	spec := &Firewall{
 		Network: c.network(), Direction: "INGRESS", SourceRanges: slices.Sorted(slices.Values(slices.Concat(probeRanges(), c.s.ProxyRanges))),
@@ -33,7 +34,12 @@ func (c *compiler) addProbeFirewall(p *lbmodel.Pool) {
 	}
 	group := cmp.Or(p.Group, p.Name)
 	parts := []string{group, string(spec.Network), encode(spec.SourceRanges), encode(spec.TargetTags), c.firewallHealth(p)}
-	c.putFirewall(c.shared, c.sharedName(KindFirewall, global, group, parts...), spec, lbmodel.Shared)
+	id := c.sharedName(KindFirewall, global, group, parts...)
+	c.putFirewall(c.shared, id, spec, lbmodel.Shared)
+	if c.s.Firewall == settings.FirewallReport {
+		return ""
+	}
+	return refTo(id)
 }
 
 // firewallHealth tells apart pools of one group that are tried at different ports.

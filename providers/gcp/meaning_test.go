@@ -69,11 +69,19 @@ type assumption struct {
 	fixed map[string]serve.Position
 }
 
+// turns is in how many gateways each position of the switches comes once: what takes time
+// is to make what serves with it.
+const turns = 3
+
 func keepsMeaning(t *testing.T, offset uint64, flavour string, how assumption) tally {
 	var sum tally
 	for seed := range *seeds {
 		w := newWorld(t, seed+offset, settingsOf(flavour, how.more))
 		for i, n := range positions(newDice(seed), how.fixed) {
+			if (uint64(i)+seed)%turns != 0 {
+				continue
+			}
+			n.name = fmt.Sprintf("gateway %d, %s", seed+offset, n.name)
 			w.ask(t, newDice(1000*seed+uint64(i)), n, &sum)
 		}
 	}
@@ -180,7 +188,7 @@ func (w *world) ask(t *testing.T, d dice, n named, sum *tally) {
 		sum.count(&answer)
 		asked := serve.Request{Method: r.Method, Host: r.Host, Path: r.Path, Query: r.Query, Header: http.Header(r.Headers)}
 		by := matchers[r.Port].Answer(asked)
-		want, got := wanted(answer, r, mapped), served(by, r, w.pools)
+		want, got := modelled(answer, r, mapped), served(by, r, w.pools)
 		if want != got {
 			t.Fatalf("%s: %s %s on %d%s?%s %v\n want %s\n by   %s\n got  %s\n by   %s: %s", n.name, r.Method, r.Host, r.Port, r.Path, r.Query, r.Headers, want, encode(answer.Rule), got, by.Rule, by.Why)
 		}

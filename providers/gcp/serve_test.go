@@ -158,8 +158,8 @@ func withoutPort(location string) string {
 	return u.String()
 }
 
-// wanted is what the model says of a request, in the same words.
-func wanted(a lbmodel.Answer, r *lbmodel.Request, mapped bool) string {
+// modelled is what the model says of a request, in the same words.
+func modelled(a lbmodel.Answer, r *lbmodel.Request, mapped bool) string {
 	if a.Rule == nil {
 		return fixedText(404, r, mapped)
 	}

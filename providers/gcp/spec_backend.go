@@ -1,8 +1,6 @@
 package gcp
 
 import (
-	"reflect"
-
 	"gatehouse.dev/lbmodel"
 )
 
@@ -19,8 +17,10 @@ type BackendService struct {
 	StrongCookie        *Cookie      `json:"strongSessionAffinityCookie,omitzero"`
 	TLSSettings         *TLSSettings `json:"tlsSettings,omitzero"`
 
-	sources []lbmodel.Source
-	hop     string // the model's name of the pool
+	sources  []lbmodel.Source
+	hop      string // the model's name of the pool
+	presents bool   // its authentication shows a client certificate
+	firewall Ref    // the rule of ours that lets probes and proxies reach its endpoints
 }
 
 // Backend is one network endpoint group.
@@ -59,7 +59,7 @@ type SAN struct {
 
 // Needs implements lbmodel.Spec.
 func (b *BackendService) Needs() []lbmodel.ID {
-	refs := append([]Ref{}, b.HealthChecks...)
+	refs := append([]Ref{b.firewall}, b.HealthChecks...)
 	for _, backend := range b.Backends {
 		refs = append(refs, backend.Group)
 	}
@@ -71,19 +71,6 @@ func (b *BackendService) Needs() []lbmodel.ID {
 
 // Sources implements lbmodel.Sourced.
 func (b *BackendService) Sources() []lbmodel.Source { return b.sources }
-
-// Hop implements lbmodel.Securing.
-func (b *BackendService) Hop() string { return b.hop }
-
-// Secures implements lbmodel.Securing.
-func (b *BackendService) Secures(have lbmodel.Spec) bool {
-	old, ok := have.(*BackendService)
-	return b.speaksTLS() && (!ok || !old.speaksTLS() || !reflect.DeepEqual(b.TLSSettings, old.TLSSettings))
-}
-
-func (b *BackendService) speaksTLS() bool {
-	return b.Protocol == protocolHTTPS || b.Protocol == protocolHTTP2
-}
 
 // HealthCheck finds out which endpoints answer. Its type and port are its name; the
 // rest can be changed. Gateways share it.

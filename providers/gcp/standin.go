@@ -203,6 +203,9 @@ func (b *BackendService) StandIn(have lbmodel.Spec, missing func(lbmodel.ID) boo
 		id, ok := b.Group.id()
 		return ok && missing(id)
 	})
+	if id, ok := b.firewall.id(); ok && missing(id) {
+		out.firewall = "" // others may let the load balancer in
+	}
 	if there, ok := have.(*BackendService); ok && len(out.Backends) == 0 && len(there.Backends) > 0 {
 		kept := *there
 		return &kept
