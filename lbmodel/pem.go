@@ -180,6 +180,29 @@ func AuthorityOf(chain []*x509.Certificate) string {
 	return hex.EncodeToString(last.AuthorityKeyId)
 }
 
+// LeafOf is what is public of the first certificate of a chain; there is one.
+func LeafOf(chain []*x509.Certificate) Leaf {
+	first := chain[0]
+	out := Leaf{
+		SHA256: hexSHA256(first.Raw), NotBefore: first.NotBefore.UTC(), NotAfter: first.NotAfter.UTC(),
+		DNSNames: first.DNSNames, Issuer: first.Issuer.String(), KeyType: keyTypeOf(first), Authority: AuthorityOf(chain),
+	}
+	for _, u := range first.URIs {
+		out.URIs = append(out.URIs, u.String())
+	}
+	return out
+}
+
+// keyTypeOf is the type of a certificate's key, of those that TLS uses.
+func keyTypeOf(c *x509.Certificate) string {
+	switch c.PublicKeyAlgorithm {
+	case x509.ECDSA, x509.RSA, x509.Ed25519:
+		return c.PublicKeyAlgorithm.String()
+	default:
+		return ""
+	}
+}
+
 func hexSHA256(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -1,10 +1,8 @@
 package keypair
 
 import (
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/hex"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -53,29 +51,9 @@ func (p *Split) take(crt, private []byte) error {
 
 // LeafOf is what is to be known of a certificate by itself, without its chain.
 func LeafOf(c *x509.Certificate) *lbmodel.Leaf {
-	sum := sha256.Sum256(c.Raw)
-	leaf := &lbmodel.Leaf{
-		SHA256:    hex.EncodeToString(sum[:]),
-		NotBefore: c.NotBefore.UTC(),
-		NotAfter:  c.NotAfter.UTC(),
-		DNSNames:  c.DNSNames,
-		Issuer:    c.Issuer.String(),
-		KeyType:   keyTypeOf(c),
-	}
-	for _, u := range c.URIs {
-		leaf.URIs = append(leaf.URIs, u.String())
-	}
-	return leaf
-}
-
-// keyTypeOf is the type of a certificate's key, of those that TLS uses.
-func keyTypeOf(c *x509.Certificate) string {
-	switch c.PublicKeyAlgorithm {
-	case x509.ECDSA, x509.RSA, x509.Ed25519:
-		return c.PublicKeyAlgorithm.String()
-	default:
-		return ""
-	}
+	leaf := lbmodel.LeafOf([]*x509.Certificate{c})
+	leaf.Authority = "" // its chain says
+	return &leaf
 }
 
 // For is a pair if it is the one that an identity describes. One that is not any

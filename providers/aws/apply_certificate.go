@@ -100,43 +100,11 @@ func (c *change) retagCertificate(ctx context.Context, arn string, to tags) erro
 
 // key is the key of the wanted leaf, or of one that is issued now.
 func (c *change) key(ctx context.Context, want *Certificate) (tls.Certificate, *lbmodel.Leaf, error) {
-	if c.keys == nil {
-		return tls.Certificate{}, nil, lbmodel.Errorf(lbmodel.CodeInternal, "Apply", c.step.ID, "this client has no keyring")
-	}
 	identity := want.wanted()
 	if want.Leaf != lbmodel.KnownAfterApply {
 		identity.Leaf = &lbmodel.Leaf{SHA256: want.Leaf}
 	}
-	pair, err := c.keys(ctx, identity)
-	if err != nil {
-		return tls.Certificate{}, nil, err
-	}
-	leaf, err := leafOfPair(pair)
-	switch {
-	case err != nil:
-		return pair, nil, lbmodel.Errorf(lbmodel.CodeInvalid, "Apply", c.step.ID, "identity %s: %w", want.Identity.Name, err)
-	case identity.Leaf != nil && identity.Leaf.SHA256 != leaf.SHA256:
-		return pair, nil, lbmodel.Errorf(lbmodel.CodeConflict, "Apply", c.step.ID, "identity %s has leaf %s now, not %s: plan again", identity.Name, leaf.SHA256, want.Leaf)
-	case identity.Leaf == nil && !identity.Renew.Accepts(*leaf):
-		return pair, nil, lbmodel.Errorf(lbmodel.CodeDenied, "Apply", c.step.ID, // not tried again at once: each try is a certificate
-			"the issuer of identity %s signs under authority %s, which its mesh does not publish; the live certificate stays", identity.Name, leaf.Authority)
-	}
-	return pair, leaf, nil
-}
-
-func leafOfPair(pair tls.Certificate) (*lbmodel.Leaf, error) {
-	var chain []*x509.Certificate
-	for _, der := range pair.Certificate {
-		one, err := x509.ParseCertificate(der)
-		if err != nil {
-			return nil, err
-		}
-		chain = append(chain, one)
-	}
-	if len(chain) == 0 {
-		return nil, errNoLeaf
-	}
-	return leafOf(chain), nil
+	return c.keys.Pair(ctx, c.step.ID, identity)
 }
 
 // sdkCertificate is a certificate with its key as ACM takes it: PEM, the chain apart

@@ -3,7 +3,6 @@ package aws
 import (
 	"bytes"
 	"context"
-	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -12,8 +11,6 @@ import (
 
 	"gatehouse.dev/lbmodel"
 )
-
-var errNoLeaf = errors.New("it has no certificate")
 
 // putBundle writes a bundle of roots. With each that is on its way out is written since
 // when.

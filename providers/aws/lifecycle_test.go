@@ -25,6 +25,7 @@ import (
 	"gatehouse.dev/fake/awsapi"
 	"gatehouse.dev/fake/awsapi/elb"
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/providers"
 	"gatehouse.dev/providers/providertest"
 )
 
@@ -70,7 +71,7 @@ func (v *vault) pair(names ...string) (tls.Certificate, *lbmodel.Leaf) {
 		panic(err)
 	}
 	out := tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-	leaf, err := leafOfPair(out)
+	leaf, err := providers.LeafOf(out)
 	if err != nil {
 		panic(err)
 	}

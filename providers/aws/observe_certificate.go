@@ -2,9 +2,7 @@ package aws
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/hex"
 	"encoding/pem"
 	"slices"
 	"strings"
@@ -183,19 +181,6 @@ func readLeaf(certificate, chain string) (*lbmodel.Leaf, error) {
 	if len(all) == 0 {
 		return nil, lbmodel.Errorf(lbmodel.CodeInternal, "GetCertificate", noID, "ACM shows no certificate")
 	}
-	return leafOf(all), nil
-}
-
-// leafOf is the public part of a chain.
-func leafOf(chain []*x509.Certificate) *lbmodel.Leaf {
-	leaf := chain[0]
-	sum := sha256.Sum256(leaf.Raw)
-	out := &lbmodel.Leaf{
-		SHA256: hex.EncodeToString(sum[:]), NotBefore: leaf.NotBefore.UTC(), NotAfter: leaf.NotAfter.UTC(), DNSNames: leaf.DNSNames,
-		Issuer: leaf.Issuer.String(), Authority: lbmodel.AuthorityOf(chain),
-	}
-	for _, u := range leaf.URIs {
-		out.URIs = append(out.URIs, u.String())
-	}
-	return out
+	leaf := lbmodel.LeafOf(all)
+	return &leaf, nil
 }

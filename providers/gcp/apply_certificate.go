@@ -5,14 +5,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"maps"
 	"strings"
 
 	"gatehouse.dev/lbmodel"
 )
-
-var errNoLeaf = errors.New("it has no certificate")
 
 // bringCertificate puts another leaf and its key in the place of those that are there,
 // or changes what it is for; in one call.
@@ -65,43 +62,11 @@ func (c *Certificate) holding(leaf *lbmodel.Leaf) *Certificate {
 
 // key is the key of the wanted leaf, or of one that is issued now.
 func (c *change) key(ctx context.Context, want *Certificate) (tls.Certificate, *lbmodel.Leaf, error) {
-	if c.keys == nil {
-		return tls.Certificate{}, nil, lbmodel.Errorf(lbmodel.CodeInternal, "Apply", c.step.ID, "this client has no keyring")
-	}
 	identity := want.wanted()
 	if want.Leaf != lbmodel.KnownAfterApply {
 		identity.Leaf = &lbmodel.Leaf{SHA256: want.Leaf}
 	}
-	pair, err := c.keys(ctx, identity)
-	if err != nil {
-		return tls.Certificate{}, nil, err
-	}
-	leaf, err := leafOfPair(pair)
-	switch {
-	case err != nil:
-		return pair, nil, lbmodel.Errorf(lbmodel.CodeInvalid, "Apply", c.step.ID, "identity %s: %w", want.Identity.Name, err)
-	case identity.Leaf != nil && identity.Leaf.SHA256 != leaf.SHA256:
-		return pair, nil, lbmodel.Errorf(lbmodel.CodeConflict, "Apply", c.step.ID, "identity %s has leaf %s now, not %s: plan again", identity.Name, leaf.SHA256, want.Leaf)
-	case identity.Leaf == nil && !identity.Renew.Accepts(*leaf):
-		return pair, nil, lbmodel.Errorf(lbmodel.CodeDenied, "Apply", c.step.ID, // not tried again at once: each try is a certificate
-			"the issuer of identity %s signs under authority %s, which its mesh does not publish; the live certificate stays", identity.Name, leaf.Authority)
-	}
-	return pair, leaf, nil
-}
-
-func leafOfPair(pair tls.Certificate) (*lbmodel.Leaf, error) {
-	var chain []*x509.Certificate
-	for _, der := range pair.Certificate {
-		one, err := x509.ParseCertificate(der)
-		if err != nil {
-			return nil, err
-		}
-		chain = append(chain, one)
-	}
-	if len(chain) == 0 {
-		return nil, errNoLeaf
-	}
-	return leafOf(chain), nil
+	return c.keys.Pair(ctx, c.step.ID, identity)
 }
 
 // selfManaged is a certificate with its key as Certificate Manager takes it: PEM, the

@@ -17,6 +17,7 @@ import (
 
 	"gatehouse.dev/fake/gcpapi/store"
 	"gatehouse.dev/lbmodel"
+	"gatehouse.dev/providers"
 )
 
 // beside are permissions that the emulator does not ask for and IAM does
@@ -128,7 +129,7 @@ type life struct {
 func newLife(t *testing.T, gw lbmodel.Gateway) *life {
 	p := newProject(t)
 	pair := must2(tls.X509KeyPair([]byte(p.certificate[0]), []byte(p.certificate[1])))(t)
-	l := &life{project: p, gw: gw, graph: graphOf(gw, nil), leaf: must2(leafOfPair(pair))(t)}
+	l := &life{project: p, gw: gw, graph: graphOf(gw, nil), leaf: must2(providers.LeafOf(pair))(t)}
 	foreign := p.foreign(l.graph)
 	plan := must2(lbmodel.Diff(l.graph, nil, foreign))(t)
 	l.steps = plan.Steps

@@ -72,7 +72,7 @@ func (v *vault) pair(names ...string) tls.Certificate {
 }
 
 func leafIn(pair tls.Certificate) *lbmodel.Leaf {
-	leaf, err := leafOfPair(pair)
+	leaf, err := providers.LeafOf(pair)
 	if err != nil {
 		panic(err)
 	}

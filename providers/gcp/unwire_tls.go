@@ -1,9 +1,7 @@
 package gcp
 
 import (
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/hex"
 	jsonv2 "encoding/json/v2"
 	"encoding/pem"
 	"strings"
@@ -81,26 +79,6 @@ func (i *item) leaf() *lbmodel.Leaf {
 	if len(chain) == 0 {
 		return nil
 	}
-	return leafOf(chain)
-}
-
-// leafOf is the public part of a chain.
-func leafOf(chain []*x509.Certificate) *lbmodel.Leaf {
-	leaf := chain[0]
-	sum := sha256.Sum256(leaf.Raw)
-	out := &lbmodel.Leaf{
-		SHA256: hex.EncodeToString(sum[:]), NotBefore: leaf.NotBefore.UTC(), NotAfter: leaf.NotAfter.UTC(), DNSNames: leaf.DNSNames,
-		Issuer: leaf.Issuer.String(), KeyType: keyType(leaf), Authority: lbmodel.AuthorityOf(chain),
-	}
-	for _, u := range leaf.URIs {
-		out.URIs = append(out.URIs, u.String())
-	}
-	return out
-}
-
-func keyType(c *x509.Certificate) string {
-	if c.PublicKeyAlgorithm == x509.UnknownPublicKeyAlgorithm {
-		return ""
-	}
-	return c.PublicKeyAlgorithm.String()
+	leaf := lbmodel.LeafOf(chain)
+	return &leaf
 }
